@@ -40,6 +40,7 @@ pub fn write() -> anyhow::Result<()> {
             "schemas/results-1.json",
             pretty(&serde_json::to_value(store::list_document::json_schema())?)?,
         ),
+        ("fleet/grafana/flushmark.json", pretty(&formats::grafana::dashboard())?),
         ("schemas/fleet-1.json", pretty(&serde_json::to_value(fleet::document::json_schema())?)?),
         ("schemas/db-predict-1.json", pretty(&serde_json::to_value(predict::json_schema())?)?),
         ("schemas/verify-1.json", pretty(&serde_json::to_value(verify::document::json_schema())?)?),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mount::MountTable;
 use crate::system_root::Attributes;
-use crate::{DeviceNumber, DriveError, RbdImage, SystemRoot, Transport, emulated};
+use crate::{DeviceNumber, DriveError, Link, RbdImage, SystemRoot, Transport, emulated};
 
 /// More layers than any real stack has. Reading a broken (or hostile) sysfs tree stops here.
 const LAYERS_MAX: usize = 256;
@@ -53,6 +53,9 @@ pub struct BlockDevice {
     /// `none`...), where the driver exposes it (SCSI, virtio). It differs from
     /// `write_cache` when the kernel's view has been overridden.
     pub cache_type: Option<String>,
+    /// The link to the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     /// The file that backs a loop device.
     #[serde(with = "crate::lossy_path::option")]
     #[schemars(with = "Option<String>")]
@@ -322,6 +325,7 @@ impl Reader {
             read_only: own.flag("ro"),
             queue: Queue::read(&disk),
             cache_type: disk.text("cache_type").or_else(|| scsi_cache_type(&disk)),
+            link: Link::of_sysfs_path(disk_place, transport),
             backing_file: disk.text("loop/backing_file").map(PathBuf::from),
             backing_device: None,
             rbd_image: None,

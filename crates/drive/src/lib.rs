@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `place` | everything about one path: start here |
 //! | `mount` | `/proc/self/mountinfo`: the mount that contains a path; `mount_options`: the options that affect durability |
-//! | `block` | a block device, its queue, and the layers below it; `transport`: the bus; `driver_address`: the names of drives in the kernel's tracepoints |
+//! | `block` | a block device, its queue, and the layers below it; `transport`: the bus; `link`: its speed; `driver_address`: the names of drives in the kernel's tracepoints |
 //! | `rbd` | an image of a Ceph cluster that is mapped as a block device |
 //! | `inventory` | every disk of the machine: start here for `flushmark drives`; `usage`: partitions and filesystems on a disk; `health`: its health |
 //! | `cache_views` | one write cache as drive, kernel and filesystems see it; [`cache_switch`] switches it |
@@ -13,7 +13,7 @@
 //! | `zones` | the zones of a zoned drive |
 //! | `counters` | what a device has done so far, including flushes; `wear`: what a drive has written to its medium |
 //! | [`mod@occupancy`] | users of a raw device; [`signature`]: the content of an unused one |
-//! | [`host`] | kernel, CPU, memory, hypervisor, clock |
+//! | [`host`] | kernel, CPU, memory, hypervisor, clock; `wall_clock`: how well the time of day is known |
 //!
 //! This crate only collects facts: `judge` decides what they mean for a commit, and `report` prints
 //! them.
@@ -49,6 +49,7 @@ pub mod governor;
 mod health;
 pub mod host;
 mod inventory;
+mod link;
 mod loop_devices;
 mod mount;
 mod mount_options;
@@ -60,6 +61,7 @@ pub mod signature;
 mod system_root;
 mod transport;
 mod usage;
+mod wall_clock;
 mod wear;
 mod zones;
 
@@ -77,6 +79,7 @@ pub use error::DriveError;
 pub use health::Health;
 pub use host::{HostFacts, Virtualisation};
 pub use inventory::{DriveRecord, Inventory, drives};
+pub use link::Link;
 pub use mount::{Mount, MountTable};
 pub use mount_options::JournalMode;
 pub use occupancy::{Occupied, file_occupancy, occupancy};
@@ -87,5 +90,6 @@ pub use signature::{DeviceEdges, Signature, SignatureKind, read_signatures, sign
 pub use system_root::SystemRoot;
 pub use transport::Transport;
 pub use usage::{MountedOn, Usage};
+pub use wall_clock::WallClock;
 pub use wear::{MediumWrites, Wear, WrittenBytes};
 pub use zones::{DriveZone, ZoneCondition, report_zones};

@@ -30,6 +30,7 @@ pub fn facts(document: &RunDocument) -> BTreeMap<Fact, FactValue> {
     word(Fact::MountOptions, options.as_deref());
     if let Some(device) = document.drive.as_ref().and_then(only_drive) {
         word(Fact::Firmware, device.firmware.as_deref());
+        word(Fact::Link, device.link.as_ref().map(|link| link.now.as_str()));
         word(Fact::Scheduler, device.queue.scheduler.as_deref());
         // The drive's own word, or else the kernel's.
         let own = document.drives.iter().find(|record| record.device.name == device.disk_name());

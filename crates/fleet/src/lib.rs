@@ -15,6 +15,8 @@
 //! | `change` | where a series of latencies rises |
 //! | `facts` | facts of a run's document |
 //! | `cause` | facts that differ from those of the others |
+//! | `map` | every drive in every test of a suite |
+//! | `choice` | which drives are looked at |
 //! | `table` | the cost of a sync, host by host |
 //! | `scaling` | what more hosts add |
 //! | `robust` | medians, deviations, limits |
@@ -22,9 +24,11 @@
 
 mod cause;
 mod change;
+mod choice;
 pub mod document;
 mod drift;
 mod facts;
+pub mod map;
 pub mod outliers;
 mod robust;
 mod scaling;
@@ -34,6 +38,7 @@ mod table;
 
 pub use cause::Cause;
 pub use change::Shape;
+pub use choice::DriveChoice;
 pub use document::{Answer, FleetDocument};
 pub use drift::{Drift, Drifts};
 pub use facts::{Change, facts};

@@ -69,6 +69,7 @@ pub struct Kind {
 pub enum Fact {
     WriteCache,
     Firmware,
+    Link,
     MediaWear,
     Temperature,
     Scheduler,
@@ -84,6 +85,7 @@ impl Fact {
         match self {
             Fact::WriteCache => "write cache",
             Fact::Firmware => "firmware",
+            Fact::Link => "link",
             Fact::MediaWear => "wear",
             Fact::Temperature => "temperature",
             Fact::Scheduler => "I/O scheduler",

@@ -20,6 +20,8 @@ use workload::TargetName;
 
 /// Names the store if no option does.
 const VARIABLE: &str = "FLUSHMARK_STORE";
+/// Names the host instead of its own name.
+const HOST: &str = "FLUSHMARK_HOST";
 /// The variable's value for keeping nothing.
 const NOTHING: &str = "none";
 
@@ -212,7 +214,7 @@ impl Keeping {
                 return Ok(());
             }
         };
-        let host = (document.target.kind != TargetKind::Model).then(host_name).flatten();
+        let host = (document.target.kind != TargetKind::Model).then(own_name).flatten();
         match store.begin(document, &Origin { host }) {
             Ok(run) => self.step = Step::Begun { store, run, failed: false },
             Err(error) if named => return Err(error),
@@ -278,6 +280,12 @@ fn complain_unreachable(error: &StoreError) {
 
 fn unkept(cause: &str) {
     exit::complain(&format!("this run will not be kept: {cause}"));
+}
+
+/// The host's name in kept runs: of a container, the name of its node if that was given.
+pub fn own_name() -> Option<String> {
+    let given = variable(HOST).map(|name| name.to_string_lossy().trim().to_owned());
+    given.filter(|name| !name.is_empty()).or_else(host_name)
 }
 
 /// This machine's hostname.

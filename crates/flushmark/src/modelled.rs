@@ -117,6 +117,7 @@ fn device(given: &str, machine: &Machine, identity: &Identity) -> BlockDevice {
             ..Queue::default()
         },
         cache_type: None,
+        link: None,
         backing_file: None,
         backing_device: None,
         rbd_image: None,

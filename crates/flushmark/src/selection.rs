@@ -282,7 +282,7 @@ fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<R
             let whose = match host {
                 Some(EVERY_HOST) => HostScope::All,
                 Some(host) => HostScope::Host((*host).to_owned()),
-                None => keeping::host_name().map_or(HostScope::All, HostScope::Own),
+                None => keeping::own_name().map_or(HostScope::All, HostScope::Own),
             };
             let of = match &whose {
                 HostScope::All => String::new(),

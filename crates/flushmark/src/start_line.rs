@@ -51,7 +51,7 @@ pub fn runners(
         )
         .into());
     };
-    let member = keeping::host_name()
+    let member = keeping::own_name()
         .ok_or_else(|| WrongUse("this host has no name to take part in a group with".to_owned()))?;
     let group = Group {
         name: name.clone(),

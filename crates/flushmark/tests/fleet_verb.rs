@@ -132,6 +132,21 @@ fn drift_is_dated_and_comes_with_what_changed() {
     insta::assert_snapshot!(fleet.run(&["drift", "--until", "2026-10-20"]).stdout, @"No drive became slower (20 with a history).");
 }
 
+/// The name of a pod is new with each run.
+#[test]
+fn a_container_has_the_name_that_it_is_given() {
+    let fleet = Fleet::of([]);
+    let plan = "pattern = \"write\"\nsync = \"fsync\"\ncount = 20\nsize = \"1MiB\"\n";
+    let plan = common::plan(fleet.directory.path(), &format!("[[test]]\n{plan}"));
+    let mut command = flushmark();
+    command.args(["run", &plan, "--quiet", "--target"]).arg(fleet.directory.path());
+    command.arg("--store").arg(fleet.directory.path().join("results.db"));
+    let done = Run::of(command.env("FLUSHMARK_HOST", "node7").output().unwrap());
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let summary = fleet.run(&["summary", "--host", "node7"]).stdout;
+    assert!(summary.starts_with("1 run of 1 host"), "{summary}");
+}
+
 #[test]
 fn nothing_to_compare() {
     let nothing = Fleet::of([]);
@@ -279,4 +294,27 @@ fn json_follows_its_schema() {
             assert!(said.contains("scheduler") && said.contains("bfq"), "{verb}: {said}");
         }
     }
+}
+
+#[test]
+fn all_answers_are_one_page() {
+    let fleet = Fleet::of((0..12).map(|host| {
+        let us = if host == 3 { 9_000.0 } else { usual(host, 0) };
+        (format!("db{host:02}<b>"), checked(0, us, |_| ()))
+    }));
+    let page = fleet.directory.path().join("fleet.html");
+    let made = fleet.run(&["report", "-o", page.to_str().unwrap()]);
+    assert_eq!((made.code, made.stderr.as_str()), (Some(0), ""));
+    assert!(made.stdout.contains("fleet.html: 12 hosts, 12 runs, "), "{}", made.stdout);
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(pages::is_report(&text));
+    for part in ["Fleet of 12 hosts", "Slower than others of their model", "db03&lt;b&gt;", "3.1×"]
+    {
+        assert!(text.contains(part), "{part}");
+    }
+    assert!(!text.contains("db03<b>"), "names are text");
+    std::fs::write(&page, "something else").unwrap();
+    let refused = fleet.run(&["report", "-o", page.to_str().unwrap()]);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "something else");
 }

@@ -80,6 +80,26 @@ fn the_browser_is_opened_at_its_address_and_where_there_is_none_that_is_said() {
 }
 
 #[test]
+fn the_token_can_be_chosen() {
+    let place = tempfile::tempdir().unwrap();
+    let store = place.path().join("results.db");
+    let file = place.path().join("token");
+    let words = ["web", "--listen", "0", "--token-file", file.to_str().unwrap(), "--store"];
+    let words = [&words[..], &[store.to_str().unwrap()]].concat();
+    let said = |run: Run| run.stderr.replace(place.path().to_str().unwrap(), "PLACE");
+    insta::assert_snapshot!(said(run(&words)), @"flushmark: cannot read the token in PLACE/token: No such file or directory (os error 2)");
+    std::fs::write(&file, "too short\n").unwrap();
+    let refused = run(&words);
+    assert_eq!(refused.code, Some(2));
+    insta::assert_snapshot!(said(refused), @"flushmark: PLACE/token has no token: expected at least 32 letters, digits and any of - . _ ~, such as `openssl rand -hex 32` prints");
+    let token = "0123456789abcdef0123456789abcdef";
+    std::fs::write(&file, format!("{token}\n")).unwrap();
+    let (child, url) = started(&words);
+    assert!(url.ends_with(&format!("/?token={token}")), "{url}");
+    assert_eq!(interrupt(child, "-INT", SOON).code, Some(0));
+}
+
+#[test]
 fn on_another_address_it_prints_a_token() {
     let place = tempfile::tempdir().unwrap();
     let store = place.path().join("results.db");

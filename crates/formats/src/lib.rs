@@ -20,6 +20,7 @@
 //! | [`lake`] | Parquet files of many runs in directories that query engines read as one table |
 //! | `run_key` | what identifies a run in tables |
 //! | [`openmetrics`] | a run, or a watched machine, as metrics for Prometheus |
+//! | [`grafana`] | a dashboard over these metrics |
 //!
 //! Imports invent nothing: what a tool does not report stays `null`, assumptions become notes of
 //! the result, and a text that is cut short is rejected as a whole.
@@ -32,6 +33,7 @@ mod error;
 pub mod fio;
 mod foreign;
 mod fsyncperf;
+pub mod grafana;
 mod import;
 pub mod lake;
 mod markup;

@@ -26,11 +26,22 @@ pub use watch::watched;
 /// # Ok::<(), formats::ImportError>(())
 /// ```
 pub fn text(documents: &[RunDocument]) -> String {
-    let runs: Vec<Run<'_>> = documents
-        .iter()
-        .enumerate()
-        .map(|(index, document)| Run::of(document, index, documents.len()))
-        .collect();
+    let several = documents.len() > 1;
+    let runs = documents.iter().enumerate().map(|(index, document)| {
+        let number = (index + 1).to_string();
+        Run::of(document, several.then_some(("run", number.as_str())))
+    });
+    of_runs(&runs.collect::<Vec<_>>())
+}
+
+/// The metrics of runs of several machines, distinguished by a label `machine`. No two may be of the
+/// same machine, suite and target.
+pub fn of_machines(runs: &[(String, RunDocument)]) -> String {
+    let runs = runs.iter().map(|(machine, document)| Run::of(document, Some(("machine", machine))));
+    of_runs(&runs.collect::<Vec<_>>())
+}
+
+fn of_runs(runs: &[Run<'_>]) -> String {
     let mut text = String::new();
     for (family, value) in TESTS {
         let tests = runs.iter().flat_map(|run| &run.tests);
@@ -39,8 +50,8 @@ pub fn text(documents: &[RunDocument]) -> String {
             tests.filter_map(|(labels, result)| Some((labels.clone(), value(result)?))),
         );
     }
-    sort_parts(&mut text, &runs);
-    latencies(&mut text, &runs);
+    sort_parts(&mut text, runs);
+    latencies(&mut text, runs);
     let start = Family {
         name: "flushmark_run_start_time_seconds",
         help: "When the run began, in seconds since 1970.",
@@ -267,7 +278,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn of(document: &RunDocument, index: usize, count: usize) -> Run<'_> {
+    /// With a label that distinguishes it from others.
+    fn of<'a>(document: &'a RunDocument, own: Option<(&str, &str)>) -> Run<'a> {
         let mut labels = format!(
             "suite=\"{}\",target=\"{}\",drive=\"{}\",tool=\"{}\"",
             escaped(&document.suite),
@@ -275,8 +287,8 @@ impl Run<'_> {
             escaped(&drive(document).unwrap_or_default()),
             escaped(tool(document)),
         );
-        if count > 1 {
-            let _ = write!(labels, ",run=\"{}\"", index + 1);
+        if let Some((name, value)) = own {
+            let _ = write!(labels, ",{name}=\"{}\"", escaped(value));
         }
         let mut taken: BTreeSet<String> = BTreeSet::new();
         let tests = document.results.iter().map(|result| {

@@ -27,6 +27,7 @@
 
 pub mod assets;
 pub mod charts;
+pub mod fleet;
 pub mod heading;
 pub mod sections;
 pub mod shell;

@@ -193,6 +193,7 @@ fn meta(document: &RunDocument) -> Markup {
             }
             @if let Some(count) = document.merged_runs { " · " (count) " runs merged" }
         }
+        @for sentence in report::group_sentences(document) { p.meta { (sentence) } }
         @if document.smoke {
             p.notice { strong { "A smoke run:" } " it only shows that everything works; its \
                                                   numbers are meaningless." }
@@ -281,6 +282,16 @@ mod golden {
         });
         document.fitness.clear();
         document.merged_runs = Some(3);
+        document.group = Some(measurement::GroupRecord {
+            id: "one".to_owned(),
+            name: Some("nfs".to_owned()),
+            member: "db1".to_owned(),
+            agreement: measurement::Agreement::Store,
+            expected: Some(3),
+            clock_error_us: None,
+            starts: Vec::new(),
+            notes: vec!["the server was lost".to_owned()],
+        });
         let text = text(&document);
         for sentence in [
             "Intel S3700",
@@ -288,6 +299,8 @@ mod golden {
             " measured, and its output does not contain enough to judge by.",
             ", which does not describe the drive and host.",
             " runs merged",
+            "Group `nfs`: ",
+            "the server was lost.",
         ] {
             assert!(
                 text.lines().any(|line| line.contains(sentence.trim())),

@@ -155,7 +155,6 @@ impl Server {
         let settings = [
             sockets,
             "fsync=on".to_owned(),
-            "shared_buffers=16MB".to_owned(),
             "max_connections=40".to_owned(),
         ];
         for setting in settings.into_iter().chain(listening) {

@@ -192,11 +192,13 @@ fn outliers_page(outliers: &Outliers, look: &Look) -> String {
                 .with(Column::right("slower"), |outlier| {
                     format!("{:.1}x", outlier.p50_us / outlier.usual_us)
                 })
-                .with(Column::prose("what differs"), |outlier| differs(&outlier.causes))
+                .with(Column::prose("what differs"), |outlier| what_differs(&outlier.causes))
                 .of(&outliers.found, look);
-            format!(
-                "{found} of {compared} drives are slower than others of their model:\n\n{table}"
-            )
+            let slower = match found {
+                1 => "is slower than others of its model",
+                _ => "are slower than others of their model",
+            };
+            format!("{found} of {compared} drives {slower}:\n\n{table}")
         }
     };
     if outliers.comparisons > 0 {
@@ -218,7 +220,8 @@ fn outliers_page(outliers: &Outliers, look: &Look) -> String {
     text
 }
 
-fn differs(causes: &[Cause]) -> String {
+/// What may explain that a drive is slow: the two likeliest facts.
+pub fn what_differs(causes: &[Cause]) -> String {
     if causes.is_empty() {
         return "no known fact".to_owned();
     }
@@ -253,13 +256,14 @@ fn drift_page(Drifts { found, drives }: &Drifts, look: &Look) -> String {
             Shape::Step => "at once",
             Shape::Gradual => "gradually",
         })
-        .with(Column::prose("what changed then"), |row| changed(&row.changes))
+        .with(Column::prose("what changed then"), |row| what_changed(&row.changes))
         .of(found, look);
     let count = found.len();
     format!("{count} of {drives} drives became slower:\n\n{table}")
 }
 
-fn changed(changes: &[Change]) -> String {
+/// Facts that differ between two runs of a drive.
+pub fn what_changed(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "no known fact".to_owned();
     }

@@ -33,12 +33,16 @@ pub fn group_totals(documents: &[RunDocument], look: &Look) -> String {
 
 /// How far apart the runs of a group began; empty for a run that was made alone.
 pub(crate) fn group_lines(document: &RunDocument, look: &Look) -> String {
-    let Some(group) = &document.group else { return String::new() };
     let mut text = String::new();
-    for sentence in sentences(group) {
+    for sentence in group_sentences(document) {
         text += &look.hanging_in(anstyle::Style::new(), "", &sentence);
     }
     look.finish(text)
+}
+
+/// The same as sentences; none for a run that was made alone.
+pub fn group_sentences(document: &RunDocument) -> Vec<String> {
+    document.group.as_ref().map(sentences).unwrap_or_default()
 }
 
 fn sentences(group: &GroupRecord) -> Vec<String> {
@@ -63,10 +67,15 @@ fn sentences(group: &GroupRecord) -> Vec<String> {
                 unseen::escaped(name)
             ));
         }
-        (Agreement::Clock, _, Some(late_us)) => sentences.push(format!(
-            "Each test began at the planned time, at most {} later.",
-            latency(late_us)
-        )),
+        (Agreement::Clock, _, Some(late_us)) => {
+            let right = group.clock_error_us.map_or(String::new(), |error_us| {
+                format!(", by a clock that is right within {}", latency(error_us))
+            });
+            sentences.push(format!(
+                "Each test began at the planned time, at most {} later{right}.",
+                latency(late_us)
+            ));
+        }
         (Agreement::Process | Agreement::Clock, ..) => {}
     }
     for start in group.starts.iter().filter(|start| !start.absent.is_empty()) {
@@ -121,6 +130,8 @@ mod tests {
         insta::assert_snapshot!(lines(group(Agreement::Process, both())), @"One of 3 targets that were measured at once; each test began within 412 µs of the others.");
         insta::assert_snapshot!(lines(group(Agreement::Store, both())), @"Group `nfs`: 3 of 3 hosts took part in all tests, and began each test within 412 µs of each other.");
         insta::assert_snapshot!(lines(group(Agreement::Clock, both())), @"Each test began at the planned time, at most 105 µs later.");
+        let kept = GroupRecord { clock_error_us: Some(1_500.0), ..group(Agreement::Clock, both()) };
+        insta::assert_snapshot!(lines(kept), @"Each test began at the planned time, at most 105 µs later, by a clock that is right within 1.5 ms.");
         let mut alone = group(
             Agreement::Store,
             vec![start("write", 2, Some(412.0), &["db3"]), start("read", 1, None, &["db2", "db3"])],

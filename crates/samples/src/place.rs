@@ -61,6 +61,7 @@ pub fn drive(name: &str, transport: Transport) -> BlockDevice {
             ..Queue::default()
         },
         cache_type: None,
+        link: None,
         backing_file: None,
         backing_device: None,
         rbd_image: None,

@@ -85,31 +85,43 @@ pub(crate) fn read(
             tests: Vec::new(),
         });
     }
-    let sql = format!(
-        "SELECT run, min(model), min(serial), min(firmware) FROM drives WHERE run IN ({wanted}) \
-         GROUP BY run HAVING count(*) = 1"
-    );
-    for row in engine.query(&sql, &values)? {
-        if let Some(&at) = at.get(&row.integer(0)?) {
-            let drive = DriveName {
-                model: row.maybe_text(1)?,
-                serial: row.maybe_text(2)?,
-                firmware: row.maybe_text(3)?,
-            };
-            runs[at].drive = Some(drive);
+    // To find the newest runs again for each query would take longer than to name them.
+    let named: Vec<String> = match which {
+        Which::All => vec![wanted],
+        Which::Newest => runs.chunks(list::CHUNK).map(numbers).collect(),
+    };
+    let values = if which == Which::All { &values[..] } else { &[] };
+    for wanted in named {
+        let sql = format!(
+            "SELECT run, min(model), min(serial), min(firmware) FROM drives WHERE run IN \
+             ({wanted}) GROUP BY run HAVING count(*) = 1"
+        );
+        for row in engine.query(&sql, values)? {
+            if let Some(&at) = at.get(&row.integer(0)?) {
+                let drive = DriveName {
+                    model: row.maybe_text(1)?,
+                    serial: row.maybe_text(2)?,
+                    firmware: row.maybe_text(3)?,
+                };
+                runs[at].drive = Some(drive);
+            }
         }
-    }
-    let sql = format!(
-        "SELECT run, name, p50_us FROM tests WHERE run IN ({wanted}) AND p50_us IS NOT NULL ORDER \
-         BY run, position"
-    );
-    for row in engine.query(&sql, &values)? {
-        let (at, name) = (at.get(&row.integer(0)?), places.get(&row.integer(1)?));
-        if let (Some(&at), Some(&name)) = (at, name) {
-            runs[at].tests.push((name, row.real(2)?));
+        let sql = format!(
+            "SELECT run, name, p50_us FROM tests WHERE run IN ({wanted}) AND p50_us IS NOT NULL \
+             ORDER BY run, position"
+        );
+        for row in engine.query(&sql, values)? {
+            let (at, name) = (at.get(&row.integer(0)?), places.get(&row.integer(1)?));
+            if let (Some(&at), Some(&name)) = (at, name) {
+                runs[at].tests.push((name, row.real(2)?));
+            }
         }
     }
     Ok(Figures { runs, names })
+}
+
+fn numbers(runs: &[RunFigures]) -> String {
+    runs.iter().map(|run| run.id.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Passes on the distribution of each test's headline latency, in the order of the runs and of the

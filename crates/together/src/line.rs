@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use drive::WallClock;
 use engine::{StartLine, Stop};
 use jiff::Timestamp;
 use measurement::{Agreement, GroupRecord, GroupStart};
@@ -267,7 +268,14 @@ impl Runner {
         };
         let clock_error = match &*beyond {
             Beyond::Hosts(hosts) => Some(hosts.clock_error()),
-            Beyond::Nobody | Beyond::Time(_) => None,
+            Beyond::Nobody => None,
+            Beyond::Time(_) => {
+                let error = WallClock::read().ok().and_then(|clock| clock.error);
+                if error.is_none() {
+                    notes.push(UNKEPT_CLOCK.to_owned());
+                }
+                error
+            }
         };
         GroupRecord {
             id: line.id.clone(),
@@ -281,6 +289,10 @@ impl Runner {
         }
     }
 }
+
+/// What a start by the time of day is worth where no time server's client runs.
+const UNKEPT_CLOCK: &str = "the kernel says that no time server keeps this host's clock right, so \
+                            other hosts may have begun at other times";
 
 impl Line {
     /// A start as this process alone knows it.
@@ -386,6 +398,8 @@ mod tests {
         let at = |number: usize| record.starts[number].at.parse::<Timestamp>().unwrap();
         assert!(at(0) >= soon && record.starts[0].late_us < 50_000.0, "{record:?}");
         assert_eq!((record.agreement, record.expected), (Agreement::Clock, None));
+        // Either somebody keeps the clock right, or that is said.
+        assert_eq!(record.clock_error_us.is_none(), record.notes == [UNKEPT_CLOCK]);
         assert!(at(1) >= at(0));
     }
 }

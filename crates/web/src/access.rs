@@ -13,6 +13,8 @@ use subtle::ConstantTimeEq as _;
 
 /// 256 bits: impossible to guess.
 const TOKEN_BYTES: usize = 32;
+/// Fewest characters of a token that a user chooses: 128 bits if they are hexadecimal digits.
+pub const CHOSEN_MIN: usize = 32;
 
 /// A random secret in hexadecimal digits.
 #[derive(Clone)]
@@ -33,6 +35,14 @@ impl Token {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// A token that the user chose; `None` if it is too short to be safe, or has characters that
+    /// cannot stand in an address as they are.
+    pub fn chosen(text: &str) -> Option<Token> {
+        let fits = text.len() >= CHOSEN_MIN
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
+        fits.then(|| Token(text.to_owned()))
     }
 
     /// Compares in constant time, so the timing does not reveal where two tokens differ.
@@ -65,7 +75,10 @@ pub struct Access {
 pub struct Credentials<'a> {
     pub host: Option<&'a str>,
     pub cookies: Option<&'a str>,
+    /// In the address.
     pub token: Option<&'a str>,
+    /// The `Authorization` header, with which programs such as Prometheus send it.
+    pub authorization: Option<&'a str>,
 }
 
 /// The decision about a request.
@@ -83,9 +96,13 @@ pub enum Admission {
 
 impl Access {
     /// For a server that listens on `address` and is known to users as `name` (host and port).
-    /// Requires no token on a loopback address, a random one otherwise.
-    pub fn new(address: SocketAddr, name: &str) -> std::io::Result<Access> {
-        let token = if address.ip().is_loopback() { None } else { Some(Token::random()?) };
+    /// Requires this token; without one, none on a loopback address, and a random one otherwise.
+    pub fn new(address: SocketAddr, name: &str, token: Option<Token>) -> std::io::Result<Access> {
+        let token = match token {
+            None if address.ip().is_loopback() => None,
+            None => Some(Token::random()?),
+            given => given,
+        };
         Ok(Access { address, name: name.to_owned(), token, form: Token::random()? })
     }
 
@@ -128,6 +145,10 @@ impl Access {
         // it, so a page of another site has none to send.
         if asked.token.is_some_and(|given| token.is(given)) {
             return Admission::TokenInAddress;
+        }
+        let bearer = asked.authorization.and_then(|header| header.strip_prefix("Bearer "));
+        if bearer.is_some_and(|given| token.is(given.trim())) {
+            return Admission::Admitted;
         }
         let name = self.cookie_name();
         let mut cookies = asked
@@ -172,7 +193,7 @@ mod tests {
     use super::*;
 
     fn access(address: &str) -> Access {
-        Access::new(address.parse().unwrap(), address).unwrap()
+        Access::new(address.parse().unwrap(), address, None).unwrap()
     }
 
     fn from_host(host: &str) -> Credentials<'_> {
@@ -203,20 +224,47 @@ mod tests {
     }
 
     #[test]
+    fn a_chosen_token_is_required_on_this_machine_too() {
+        for wrong in ["", "short", &"x".repeat(31), &"x y".repeat(20), &"ü".repeat(40)] {
+            assert!(Token::chosen(wrong).is_none(), "{wrong}");
+        }
+        let chosen = "0123456789abcdef0123456789ABC-._~";
+        let address = "127.0.0.1:7325";
+        let token = Token::chosen(chosen);
+        let access = Access::new(address.parse().unwrap(), address, token).unwrap();
+        assert_eq!(access.address(), format!("http://127.0.0.1:7325/?token={chosen}"));
+        assert_eq!(access.admit(&from_host(address)), Admission::NoToken);
+        let header = format!("Bearer {chosen}");
+        let asked = Credentials { authorization: Some(&header), ..from_host(address) };
+        assert_eq!(access.admit(&asked), Admission::Admitted);
+    }
+
+    #[test]
     fn others_need_the_token() {
         let open = access("192.0.2.7:7325");
         let token = open.address().split_once("?token=").unwrap().1.to_owned();
         assert_eq!(token.len(), 2 * TOKEN_BYTES);
         let by_token = |token: &str| {
-            open.admit(&Credentials { host: Some("bench:7325"), cookies: None, token: Some(token) })
+            open.admit(&Credentials {
+                host: Some("bench:7325"),
+                token: Some(token),
+                ..Credentials::default()
+            })
         };
         let by_cookie = |cookies: &str| {
             open.admit(&Credentials {
                 host: Some("bench:7325"),
                 cookies: Some(cookies),
-                token: None,
+                ..Credentials::default()
             })
         };
+        let by_header = |header: &str| {
+            open.admit(&Credentials { authorization: Some(header), ..Credentials::default() })
+        };
+        assert_eq!(by_header(&format!("Bearer {token}")), Admission::Admitted);
+        for wrong in ["", "Bearer", "Bearer ", "Bearer 0", &token, &format!("Basic {token}")] {
+            assert_eq!(by_header(wrong), Admission::NoToken, "{wrong}");
+        }
         assert_eq!(by_token(&token), Admission::TokenInAddress);
         for wrong in [
             "",

@@ -30,7 +30,7 @@ mod views;
 use std::io;
 use std::net::TcpListener;
 
-pub use access::Access;
+pub use access::{Access, CHOSEN_MIN, Token};
 pub use metrics::serve_metrics;
 pub use running::Running;
 

@@ -11,7 +11,7 @@ use axum::routing::get;
 use crate::connections::{self, Limits};
 
 /// The media type of OpenMetrics.
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answers requests for `/metrics` with what `text` returns, until `stop` returns true.
 ///

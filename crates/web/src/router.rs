@@ -5,22 +5,23 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Form, Path, Query as Parameters, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN,
-    REFERRER_POLICY, SET_COOKIE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION,
+    ORIGIN, REFERRER_POLICY, SET_COOKIE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use pages::assets::Asset;
-use store::{Problem, RunId, Tag};
+use store::{Problem, RunId, Tag, Which};
 
 use crate::Server;
 use crate::access::{Admission, Credentials};
 use crate::assets::{self, BELOW, Needs};
-use crate::query::Query;
+use crate::metrics::OPENMETRICS;
+use crate::query::{FLEET, LIST, Query};
 use crate::store_client::QueryError;
-use crate::views::{compare, list, live, run, sentence};
+use crate::views::{compare, fleet, list, live, run, sentence};
 
 struct Shared {
     server: Server,
@@ -40,7 +41,9 @@ pub fn router(server: Server) -> Router {
     Router::new()
         .route("/", get(runs))
         .route("/compare", get(compared))
+        .route("/fleet", get(drives))
         .route("/live", get(running))
+        .route("/metrics", get(metrics))
         .route("/run/{run}", get(one_run))
         .route("/run/{run}/report.html", get(report))
         .route("/run/{run}/tag", post(tag))
@@ -143,7 +146,12 @@ async fn guarded(State(shared): Site, request: Request, next: Next) -> Response 
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let query = request.uri().query().unwrap_or_default();
     let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
-    let asked = Credentials { host: text(HOST), cookies: text(COOKIE), token };
+    let asked = Credentials {
+        host: text(HOST),
+        cookies: text(COOKIE),
+        token,
+        authorization: text(AUTHORIZATION),
+    };
     let access = &shared.server.access;
     // A proxy and this server could each use a different one (RFC 9112, section 3.2).
     let is_ambiguous = headers.get_all(HOST).iter().count() > 1;
@@ -218,8 +226,8 @@ async fn runs(
     State(shared): Site,
     Parameters(pairs): Parameters<Pairs>,
 ) -> Result<Response, Refusal> {
-    let query = Query::read(&pairs);
-    let filter = match query.filter() {
+    let query = Query::read(&LIST, &pairs);
+    let filter = match query.runs() {
         Ok(filter) => filter,
         Err(fields) => {
             return Ok(
@@ -240,6 +248,48 @@ async fn runs(
         list::page(&query, &found)
     };
     Ok(Html(page).into_response())
+}
+
+async fn drives(
+    State(shared): Site,
+    Parameters(pairs): Parameters<Pairs>,
+) -> Result<Response, Refusal> {
+    let query = Query::read(&FLEET, &pairs);
+    let wanted = match query.wanted() {
+        Ok(wanted) => wanted,
+        Err(fields) => {
+            return Ok(
+                (StatusCode::BAD_REQUEST, Html(fleet::wrong(&query, &fields))).into_response()
+            );
+        }
+    };
+    let draw = move |store: &mut store::Store| {
+        let mut figures = store.figures(Which::Newest, &wanted.runs)?;
+        wanted.drives.retain(&mut figures);
+        Ok(fleet::page(&query, &figures))
+    };
+    Ok(Html(shared.server.store.query(draw).await?).into_response())
+}
+
+/// The newest runs of all hosts, or of those that a filter of the fleet's page chooses.
+async fn metrics(
+    State(shared): Site,
+    Parameters(pairs): Parameters<Pairs>,
+) -> Result<Response, Refusal> {
+    let wanted = Query::read(&FLEET, &pairs).wanted().map_err(|fields| {
+        let said: Vec<&str> = fields.iter().map(|(_, said)| said.as_str()).collect();
+        wrong("Invalid filter", said.join("; "))
+    })?;
+    let read = move |store: &mut store::Store| {
+        let mut figures = store.figures(Which::Newest, &wanted.runs)?;
+        wanted.drives.retain(&mut figures);
+        let runs =
+            figures.runs.iter().map(|run| Ok((run.host.clone(), store.get(run.id)?.document)));
+        let runs: Vec<_> = runs.collect::<Result<_, store::StoreError>>()?;
+        Ok(formats::openmetrics::of_machines(&runs))
+    };
+    let text = shared.server.store.query(read).await?;
+    Ok(([(CONTENT_TYPE, OPENMETRICS)], text).into_response())
 }
 
 async fn compared(

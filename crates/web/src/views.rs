@@ -1,6 +1,7 @@
 //! The pages, one file each, as pure functions from data to HTML.
 
 pub mod compare;
+pub mod fleet;
 pub mod frame;
 pub mod list;
 pub mod live;

@@ -37,7 +37,7 @@ impl Site {
     fn of(address: &str, location: Location, running: Vec<Running>) -> Site {
         let listener = TcpListener::bind(address).unwrap();
         let bound = listener.local_addr().unwrap();
-        let access = Access::new(bound, &bound.to_string()).unwrap();
+        let access = Access::new(bound, &bound.to_string(), None).unwrap();
         let url = access.address();
         let server = Server::new(access, location, move || running.clone());
         let stop = Arc::new(AtomicBool::new(false));
@@ -594,4 +594,75 @@ fn running_tests_are_shown_and_what_they_are_called_is_text() {
     assert_eq!(page.matches("href=\"/run/7\"").count(), 1, "a run of another store is not linked");
     let quiet = Site::over(&path);
     assert!(quiet.get("/live").body.contains("Nothing is being measured"));
+}
+
+/// Runs of drives of two models, one of which is slow, and its metrics.
+#[test]
+fn drives_of_all_hosts_are_a_heat_map_that_can_be_narrowed_and_sorted() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    let location = Location::Sqlite(path.clone());
+    let mut store = Store::open(&location).unwrap();
+    for host in 0..12 {
+        let us = if host == 5 { 9_000.0 } else { 2_900.0 + f64::from(host) };
+        let machine = samples::machine::consumer_nvme();
+        let mut place = machine.place.unwrap();
+        let drive::Backing::BlockDevice(device) = &mut place.backing else { panic!("a drive") };
+        device.serial = Some(format!("S{host}"));
+        device.firmware = Some(if host % 2 == 0 { "1.0" } else { "1.1" }.to_owned());
+        if host > 8 {
+            device.model = Some("another & older".to_owned());
+        }
+        let write = samples::machine::write(workload::SyncMethod::Fsync, 20.0, us);
+        let document = RunDocument {
+            started_at: format!("2026-11-{:02}T00:00:00Z", host + 1),
+            drive: Some(place),
+            host: machine.host,
+            ..samples::document(vec![write.result()])
+        };
+        let origin = Origin { host: Some(format!("db{host:02}")) };
+        store.insert(&document, &origin).unwrap();
+    }
+    let site = Site::over(&path);
+    let hosts = |path: &str| -> Vec<String> {
+        let page = site.get(path);
+        assert_eq!(page.status, 200, "{}", page.body);
+        let rows = page.body.split("<th scope=\"row\"><a href=\"/run/").skip(1);
+        rows.map(|row| row.split(['>', '<']).nth(1).unwrap().to_owned()).collect()
+    };
+    let all = hosts("/fleet");
+    assert_eq!((all.len(), all[0].as_str()), (12, "db05"));
+    let page = site.get("/fleet").body;
+    assert!(page.contains("class=\"hot-3\""), "{page}");
+    assert!(page.contains("3.1×"), "{page}");
+    assert!(page.contains("/fleet?model=another%20%26%20older\">another &amp; older</a> (3)"));
+    let older = site.get("/fleet?model=another%20%26%20older").body;
+    assert!(older.contains("<h1>another &amp; older</h1>"), "{older}");
+    assert_eq!(hosts("/fleet?model=another&sort=host"), ["db09", "db10", "db11"]);
+    assert_eq!(hosts("/fleet?firmware=1.1&host=db05"), ["db05"]);
+    assert_eq!(hosts("/fleet?model=nothing"), [""; 0]);
+    assert_eq!(site.get("/fleet?tag=a%20b").status, 400);
+    assert_eq!(hosts("/fleet?page=7"), [""; 0]);
+
+    let metrics = site.get("/metrics?firmware=1.1&host=db05");
+    assert_eq!(metrics.status, 200);
+    assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
+    let rates: Vec<&str> = metrics
+        .body
+        .lines()
+        .filter(|line| line.starts_with("flushmark_commits_per_second{"))
+        .collect();
+    assert_eq!(rates.len(), 1, "{}", metrics.body);
+    assert!(rates[0].contains("machine=\"db05\""), "{}", rates[0]);
+    assert_eq!(site.get("/metrics?tag=a%20b").status, 400);
+}
+
+#[test]
+fn an_empty_fleet_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    Store::open(&Location::Sqlite(path.clone())).unwrap();
+    let page = Site::over(&path).get("/fleet");
+    assert_eq!(page.status, 200);
+    assert!(page.body.contains("No complete run of a known host."), "{}", page.body);
 }

@@ -5,8 +5,9 @@
 mod invented;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -54,6 +55,8 @@ const DRIFTING: u32 = 12;
 const FALSE_ALARMS_MAX: usize = 5;
 /// Connections that keep runs at the same time.
 const CONNECTIONS: u32 = 32;
+/// Runs that are invented at a time: as many as fit in memory with ease.
+const PART: usize = 5000;
 /// Runs that must be kept per second, over all connections.
 const INGEST_MIN: f64 = 300.0;
 /// Limits, from the start of the process to its end, or from the request to the last byte.
@@ -102,8 +105,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     answers(&fleet, &location, &program)
 }
 
-/// In large transactions: through the store's interface, one run at a time would take hours of
-/// commits.
+/// One connection, which is all that SQLite allows; not timed against a limit.
 fn fill_sqlite(fleet: &Fleet, location: &Location) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut store = Store::open(location)?;
@@ -115,59 +117,101 @@ fn fill_sqlite(fleet: &Fleet, location: &Location) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All connections at once; the server is killed after a third, and started again.
-fn fill_postgres(fleet: &Fleet, location: &Location, server: Server) -> anyhow::Result<Server> {
-    drop(Store::open(location)?);
-    let next = AtomicU32::new(0);
-    let begun = Instant::now();
-    let server = std::thread::scope(|threads| {
-        let workers: Vec<_> =
-            (0..CONNECTIONS).map(|_| threads.spawn(|| keep(fleet, location, &next))).collect();
-        let mut server = server;
-        while next.load(Ordering::Relaxed) < fleet.runs() / 3 {
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        server.down();
-        server.up();
-        for worker in workers {
-            worker.join().map_err(|_| anyhow::anyhow!("a connection's thread panicked"))??;
-        }
-        anyhow::Ok(server)
-    })?;
-    let rate = f64::from(fleet.runs()) / begun.elapsed().as_secs_f64();
+/// All connections at once; the server is killed after a third, and started again. The runs are
+/// invented before, in parts, so only keeping them is timed.
+fn fill_postgres(fleet: &Fleet, location: &Location, mut server: Server) -> anyhow::Result<Server> {
+    let mut stores = (0..CONNECTIONS)
+        .map(|_| Ok(Store::open(location)?))
+        .collect::<anyhow::Result<Vec<Store>>>()?;
+    let crash_at = fleet.runs() / 3;
+    let mut time = Duration::ZERO;
+    for first in (0..fleet.runs()).step_by(PART) {
+        let part = first..fleet.runs().min(first + PART as u32);
+        let crashes = part.contains(&crash_at);
+        let runs = invented(fleet, part)?;
+        let next = AtomicUsize::new(0);
+        let begun = Instant::now();
+        std::thread::scope(|threads| {
+            let workers: Vec<_> = stores
+                .iter_mut()
+                .map(|store| threads.spawn(|| keep(&runs, store, location, &next)))
+                .collect();
+            if crashes {
+                while next.load(Ordering::Relaxed) < runs.len() / 2 {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                server.down();
+                server.up();
+            }
+            for worker in workers {
+                worker.join().map_err(|_| anyhow::anyhow!("a connection's thread panicked"))??;
+            }
+            anyhow::Ok(())
+        })?;
+        time += begun.elapsed();
+    }
+    let rate = f64::from(fleet.runs()) / time.as_secs_f64();
     println!(
         "{:<44} {rate:>8.0} runs/s over {CONNECTIONS} connections, {:.2} of {INGEST_MIN}",
         "keeping",
         rate / INGEST_MIN
     );
-    let kept = Store::open(location)?.ids(&Filter::default())?.len();
+    let kept = stores[0].ids(&Filter::default())?.len();
     ensure!(kept == fleet.runs() as usize, "{kept} of {} runs are there", fleet.runs());
     println!("{:<44} {kept:>8} runs, none lost or kept twice", "after a crash of the server");
     Ok(server)
 }
 
-/// Keeps runs until none is left. While the server is away, the same run is tried again.
-fn keep(fleet: &Fleet, location: &Location, next: &AtomicU32) -> anyhow::Result<()> {
-    const PATIENCE: Duration = Duration::from_mins(1);
-    let mut store = Store::open(location)?;
-    loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= fleet.runs() {
-            return Ok(());
+/// The runs of these numbers, each with its host. Every processor makes some of them.
+fn invented(fleet: &Fleet, numbers: Range<u32>) -> anyhow::Result<Vec<(u32, RunDocument)>> {
+    let processors = std::thread::available_parallelism()?.get() as u32;
+    let length = numbers.len() as u32;
+    let parts = (0..processors).map(|part| {
+        let at = |part: u32| numbers.start + length * part / processors;
+        at(part)..at(part + 1)
+    });
+    std::thread::scope(|threads| {
+        let making: Vec<_> = parts
+            .map(|part| threads.spawn(move || part.map(|number| fleet.run(number)).collect()))
+            .collect();
+        let mut runs = Vec::with_capacity(length as usize);
+        for part in making {
+            let part: anyhow::Result<Vec<_>> =
+                part.join().map_err(|_| anyhow::anyhow!("a thread that invents runs panicked"))?;
+            runs.extend(part?);
         }
-        let (host, document) = fleet.run(number)?;
-        let origin = Origin { host: Some(Fleet::name(host)) };
+        Ok(runs)
+    })
+}
+
+/// Keeps runs until none is left. While the server is away, the same run is tried again.
+fn keep(
+    runs: &[(u32, RunDocument)],
+    store: &mut Store,
+    location: &Location,
+    next: &AtomicUsize,
+) -> anyhow::Result<()> {
+    const PATIENCE: Duration = Duration::from_mins(1);
+    while let Some((host, document)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let origin = Origin { host: Some(Fleet::name(*host)) };
         let begun = Instant::now();
-        while let Err(error) = store.insert(&document, &origin) {
+        while let Err(error) = store.insert(document, &origin) {
             if begun.elapsed() > PATIENCE {
-                return Err(error).with_context(|| format!("run {number} was not kept"));
+                return Err(error).with_context(|| {
+                    format!(
+                        "the run of {} of {} was not kept",
+                        document.started_at,
+                        Fleet::name(*host)
+                    )
+                });
             }
             std::thread::sleep(Duration::from_millis(50));
             if let Ok(again) = Store::open(location) {
-                store = again;
+                *store = again;
             }
         }
     }
+    Ok(())
 }
 
 fn answers(fleet: &Fleet, location: &Location, program: &str) -> anyhow::Result<()> {

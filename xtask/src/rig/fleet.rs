@@ -544,7 +544,7 @@ mod tests {
 
     #[test]
     fn rows_are_read_from_the_page_of_outliers() {
-        let page = "1 of 8 drives are slower than others of their model:\n\n\
+        let page = "1 of 8 drives is slower than others of its model:\n\n\
                     \x20 host   drive   test                p50   usual  slower  what differs\n\
                     \x20 three  /srv/a  randwrite 4 KiB  3.5 ms  104 µs   33.7x  write cache on\n\
                     \x20                depth 1                                  (usually off)\n\

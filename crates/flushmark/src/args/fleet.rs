@@ -1,8 +1,10 @@
 //! Arguments of `flushmark fleet`.
 
 use clap::{Parser, Subcommand, ValueEnum};
+use fleet::DriveChoice;
 
 use super::Format;
+use super::report::PageArgs;
 use super::results::FilterArgs;
 use super::store::StoreArgs;
 
@@ -15,7 +17,8 @@ Examples:
   flushmark fleet outliers --model PM9A3 --since 30d
   flushmark fleet drift --since 26w
   flushmark fleet table --format markdown
-  flushmark fleet scaling --suite quick")]
+  flushmark fleet scaling --suite quick
+  flushmark fleet report --since 30d -o fleet.html")]
 pub struct FleetArgs {
     #[command(subcommand)]
     pub command: FleetCommand,
@@ -47,6 +50,17 @@ pub enum FleetCommand {
     /// Looks at runs with --group. Of groups with the same name and number of hosts, the newest
     /// counts.
     Scaling(ChoiceArgs),
+    /// Write all of this as one self-contained HTML page, with every drive in every test
+    Report(FleetReportArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FleetReportArgs {
+    #[command(flatten)]
+    pub runs: RunsArgs,
+
+    #[command(flatten)]
+    pub page: PageArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -118,4 +132,11 @@ pub struct RunsArgs {
 
     #[command(flatten)]
     pub filter: FilterArgs,
+}
+
+impl RunsArgs {
+    /// The part of these options that the store cannot check.
+    pub fn drives(&self) -> DriveChoice {
+        DriveChoice { model: self.model.clone(), firmware: self.firmware.clone() }
+    }
 }

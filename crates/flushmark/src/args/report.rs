@@ -24,6 +24,16 @@ pub struct ReportArgs {
     #[arg(value_name = "RESULT", required = true)]
     pub words: Vec<String>,
 
+    #[command(flatten)]
+    pub page: PageArgs,
+
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// Where a page goes.
+#[derive(Debug, clap::Args)]
+pub struct PageArgs {
     /// The file to write; - for stdout
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
@@ -35,7 +45,4 @@ pub struct ReportArgs {
     /// Overwrite the file even if it is not a flushmark report
     #[arg(long)]
     pub force: bool,
-
-    #[command(flatten)]
-    pub store: StoreArgs,
 }

@@ -1,6 +1,7 @@
 //! Arguments of `flushmark web`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use clap::Parser;
 
@@ -26,6 +27,11 @@ pub struct WebArgs {
     /// Where to listen: PORT, ADDRESS or ADDRESS:PORT; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)), value_parser = parse_listen)]
     pub listen: SocketAddr,
+
+    /// Require the token in this file from every client, also on this machine; at least 32 letters,
+    /// digits and any of - . _ ~ [default: a new one at each start, if others can connect]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
 
     #[command(flatten)]
     pub store: StoreArgs,

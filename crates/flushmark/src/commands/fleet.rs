@@ -3,6 +3,7 @@
 mod chosen;
 mod drift;
 mod outliers;
+mod report;
 mod scaling;
 mod summary;
 mod table;
@@ -21,6 +22,7 @@ pub fn run(args: &FleetArgs) -> anyhow::Result<ExitStatus> {
         FleetCommand::Drift(choice) => drift::run(choice, &args.store)?,
         FleetCommand::Table(choice) => table::run(choice, &args.store)?,
         FleetCommand::Scaling(choice) => scaling::run(choice, &args.store)?,
+        FleetCommand::Report(choice) => return report::run(choice, &args.store),
     }
     Ok(ExitStatus::Done)
 }
@@ -28,7 +30,7 @@ pub fn run(args: &FleetArgs) -> anyhow::Result<ExitStatus> {
 /// Prints an answer.
 fn show(format: Format, answer: Answer) -> anyhow::Result<()> {
     match format {
-        Format::Text => print(&report::fleet_page(&answer, &look())),
+        Format::Text => print(&::report::fleet_page(&answer, &look())),
         Format::Json => print(&json(answer)?),
     }
 }

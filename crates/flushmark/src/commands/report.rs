@@ -9,7 +9,7 @@ use measurement::TraceDocument;
 use pages::{Run, Trace};
 
 use super::{print, trace};
-use crate::args::report::ReportArgs;
+use crate::args::report::{PageArgs, ReportArgs};
 use crate::browser;
 use crate::exit::{self, ExitStatus, Refused, WrongUse};
 use crate::selection::{self, Selected};
@@ -19,37 +19,45 @@ const HEAD_BYTES: u64 = 4096;
 
 /// Renders what the words select and writes the page.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
-    let to_stdout = args.output == Path::new("-");
-    if to_stdout && args.open {
+    write(&args.page, || render(args))
+}
+
+/// A page, and what is on it in words: the number of its runs and tests, or of its traces.
+pub struct Rendered {
+    pub page: String,
+    pub contents: String,
+}
+
+/// Writes a page where the user wants it. It is rendered only if it may be written.
+pub fn write(
+    place: &PageArgs,
+    render: impl FnOnce() -> anyhow::Result<Rendered>,
+) -> anyhow::Result<ExitStatus> {
+    let to_stdout = place.output == Path::new("-");
+    if to_stdout && place.open {
         return Err(WrongUse(
             "--open needs a file, but --output - writes to stdout; name a file or leave out --open"
                 .to_owned(),
         )
         .into());
     }
-    if !to_stdout && !args.force {
-        expect_ours(&args.output)?;
+    if !to_stdout && !place.force {
+        expect_ours(&place.output)?;
     }
-    let Rendered { page, contents } = render(args)?;
+    let Rendered { page, contents } = render()?;
     if to_stdout {
         print(&page)?;
         return Ok(ExitStatus::Done);
     }
-    wholefile::replace(&args.output, page.as_bytes(), None)
-        .with_context(|| format!("cannot write the report to {}", args.output.display()))?;
+    wholefile::replace(&place.output, page.as_bytes(), None)
+        .with_context(|| format!("cannot write the report to {}", place.output.display()))?;
     let size = workload::number::about_bytes(page.len() as u64);
-    print(&format!("{}: {contents}, {size}\n", args.output.display()))?;
-    if args.open {
+    print(&format!("{}: {contents}, {size}\n", place.output.display()))?;
+    if place.open {
         // The report exists; failing to open it is not an error.
-        browser::open_file(&args.output).unwrap_or_else(|why| exit::complain(&why));
+        browser::open_file(&place.output).unwrap_or_else(|why| exit::complain(&why));
     }
     Ok(ExitStatus::Done)
-}
-
-struct Rendered {
-    page: String,
-    /// The number of its runs and tests, or of its traces, in words.
-    contents: String,
 }
 
 /// The page of the selected runs, or of traces if the first word names one.

@@ -9,6 +9,7 @@ use crate::assets::Needs;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Here {
     Runs,
+    Fleet,
     Live,
     Elsewhere,
 }
@@ -37,6 +38,7 @@ fn navigation(here: Here) -> Markup {
                 span.name { "flushmark" }
                 ul {
                     (link(Here::Runs, "/", "Runs"))
+                    (link(Here::Fleet, "/fleet", "Fleet"))
                     (link(Here::Live, "/live", "Running now"))
                 }
             }

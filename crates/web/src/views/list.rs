@@ -18,13 +18,13 @@ pub fn page(query: &Query, found: &[Summary]) -> String {
     let older = found.len() > shown.len();
     let main = html! {
         (head(shown, query, older))
-        (filter(query, &[]))
+        (filter(query, "Filter runs", "Show all runs", &[]))
         @if shown.is_empty() {
             p.notice { "No runs match. " a href="/" { "Show all runs" } }
         } @else {
             (table(shown))
         }
-        (pager(query, older))
+        (pager(query, older, ["Newer runs", "Older runs"]))
     };
     plain("Runs", Here::Runs, main, Needs::Selection)
 }
@@ -33,7 +33,7 @@ pub fn page(query: &Query, found: &[Summary]) -> String {
 pub fn wrong(query: &Query, wrong: &Wrong) -> String {
     let main = html! {
         header.page { h1 { "Runs" } }
-        (filter(query, wrong))
+        (filter(query, "Filter runs", "Show all runs", wrong))
     };
     plain("Runs", Here::Runs, main, Needs::Plain)
 }
@@ -64,14 +64,15 @@ fn head(shown: &[Summary], query: &Query, older: bool) -> Markup {
     html! { header.page { h1 { "Runs" } @if !which.is_empty() { p.meta { (which) } } } }
 }
 
-fn filter(query: &Query, wrong: &[(&'static str, String)]) -> Markup {
+/// The form of a filter, with `all` as the words of the link that removes it.
+pub fn filter(query: &Query, label: &str, all: &str, wrong: &[(&'static str, String)]) -> Markup {
     let sentence = |name: &str| {
         wrong.iter().find(|(field, _)| *field == name).map(|(_, sentence)| sentence.as_str())
     };
     html! {
         details.filter open[query.narrows()] {
             summary { "Filter" }
-            form action="/" method="get" role="search" aria-label="Filter runs" {
+            form action=(query.form.path) method="get" role="search" aria-label=(label) {
                 div.fields {
                     @for (field, text) in query.fields() {
                         @let said = sentence(field.name);
@@ -86,7 +87,7 @@ fn filter(query: &Query, wrong: &[(&'static str, String)]) -> Markup {
                 }
                 p.actions {
                     button type="submit" { "Filter" }
-                    @if query.narrows() { a href="/" { "Show all runs" } }
+                    @if query.narrows() { a href=(query.form.path) { (all) } }
                 }
             }
         }
@@ -167,14 +168,15 @@ pub fn minute(at: jiff::Timestamp) -> Markup {
     html! { time datetime=(second) { (shown) } }
 }
 
-fn pager(query: &Query, older: bool) -> Markup {
-    if query.page == 0 && !older {
+/// Links to the pages before and after, which are called so.
+pub fn pager(query: &Query, more: bool, [before, after]: [&str; 2]) -> Markup {
+    if query.page == 0 && !more {
         return html! {};
     }
     html! {
         nav.pager aria-label="Pages of the list" {
-            @if query.page > 0 { a rel="prev" href=(query.address(query.page - 1)) { "Newer runs" } }
-            @if older { a rel="next" href=(query.address(query.page + 1)) { "Older runs" } }
+            @if query.page > 0 { a rel="prev" href=(query.address(query.page - 1)) { (before) } }
+            @if more { a rel="next" href=(query.address(query.page + 1)) { (after) } }
         }
     }
 }

@@ -3,26 +3,15 @@
 use std::collections::BTreeMap;
 
 use measurement::RunDocument;
-use store::{DriveName, Figures, RunId, Store, Which};
+use store::{Figures, RunId, Store, Which};
 
 use crate::args::fleet::RunsArgs;
 
 /// Figures of the runs that were chosen.
 pub fn figures(store: &mut Store, choice: &RunsArgs, which: Which) -> anyhow::Result<Figures> {
     let mut figures = store.figures(which, &choice.filter.filter())?;
-    figures.runs.retain(|run| is_chosen(choice, run.drive.as_ref()));
+    choice.drives().retain(&mut figures);
     Ok(figures)
-}
-
-/// Whether a drive has the model and firmware that were asked for.
-pub fn is_chosen(choice: &RunsArgs, drive: Option<&DriveName>) -> bool {
-    let contains = |own: Option<&String>, part: &str| {
-        own.is_some_and(|own| own.to_lowercase().contains(&part.to_lowercase()))
-    };
-    let model = drive.and_then(|drive| drive.model.as_ref());
-    let firmware = drive.and_then(|drive| drive.firmware.as_ref());
-    choice.model.as_ref().is_none_or(|part| contains(model, part))
-        && choice.firmware.as_ref().is_none_or(|wanted| firmware == Some(wanted))
 }
 
 /// Figures of runs on drives with a model: nothing else has peers.

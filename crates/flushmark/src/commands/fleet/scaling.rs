@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fleet::{Answer, Together};
 use store::{RunId, Store, StoredRun};
 
-use super::{chosen, show};
+use super::show;
 use crate::args::fleet::ChoiceArgs;
 use crate::args::store::StoreArgs;
 use crate::keeping::Reading;
@@ -28,8 +28,8 @@ fn together(
 ) -> anyhow::Result<Option<Together>> {
     let kept = runs.iter().map(|&run| store.get(run)).collect::<Result<Vec<StoredRun>, _>>()?;
     let is_chosen = |kept: &StoredRun| match &kept.summary.drives[..] {
-        [drive] => chosen::is_chosen(&choice.runs, Some(drive)),
-        _ => chosen::is_chosen(&choice.runs, None),
+        [drive] => choice.runs.drives().has(Some(drive)),
+        _ => choice.runs.drives().has(None),
     };
     let Some(first) = kept.first().filter(|_| kept.iter().all(is_chosen)) else { return Ok(None) };
     let name = first.document.group.as_ref().and_then(|group| group.name.clone());

@@ -1,7 +1,7 @@
 //! `flushmark fleet summary`: percentiles of each test over all hosts.
 
-use fleet::{Answer, Summing};
-use store::Which;
+use fleet::{Answer, By, Summary, Summing};
+use store::{Figures, Store, Which};
 
 use super::{chosen, show};
 use crate::args::fleet::SummaryArgs;
@@ -11,7 +11,11 @@ use crate::keeping::Reading;
 pub fn run(args: &SummaryArgs, place: &StoreArgs) -> anyhow::Result<()> {
     let mut store = Reading::of(place)?.expect()?;
     let figures = chosen::figures(&mut store, &args.choice.runs, Which::Newest)?;
-    let mut summing = Summing::new(&figures, args.by.into());
+    show(args.choice.format, Answer::Summary(of(&mut store, &figures, args.by.into())?))
+}
+
+pub fn of(store: &mut Store, figures: &Figures, by: By) -> anyhow::Result<Summary> {
+    let mut summing = Summing::new(figures, by);
     store.latencies(&summing.runs(), |run, test, histogram| summing.add(run, test, histogram))?;
-    show(args.choice.format, Answer::Summary(summing.finish()))
+    Ok(summing.finish())
 }

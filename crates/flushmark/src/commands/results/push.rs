@@ -40,7 +40,7 @@ fn document(path: &Path) -> anyhow::Result<RunDocument> {
 
 fn send(store: &mut Store, path: &Path, document: &RunDocument) -> anyhow::Result<String> {
     // It was measured on this host.
-    let inserted = store.insert(document, &Origin { host: keeping::host_name() })?;
+    let inserted = store.insert(document, &Origin { host: keeping::own_name() })?;
     std::fs::remove_file(path).with_context(|| {
         format!("cannot remove {}, which is kept as run {}", path.display(), inserted.id())
     })?;

@@ -41,7 +41,7 @@ fn pcie(disk: &Path) -> Option<Link> {
     Some(Link { now: speed("current")?, most: speed("max") })
 }
 
-/// A port of libata has a link of its own: `ata1/link1/ata_link/link1`.
+/// The link of a port of libata, such as `ata1/link1/ata_link/link1`.
 fn sata(disk: &Path) -> Option<Link> {
     let port = disk.ancestors().find(|above| {
         let name = above.file_name().and_then(|name| name.to_str()).unwrap_or_default();

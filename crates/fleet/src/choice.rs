@@ -12,7 +12,8 @@ pub struct DriveChoice {
 }
 
 impl DriveChoice {
-    /// Whether a run's only drive is chosen; a run of none, or of several, is if all are.
+    /// Returns whether a run's only drive is chosen. A run on no drive, or on several, is chosen if
+    /// every drive would be.
     pub fn has(&self, drive: Option<&DriveName>) -> bool {
         let model = drive.and_then(|drive| drive.model.as_ref());
         let firmware = drive.and_then(|drive| drive.firmware.as_ref());

@@ -163,7 +163,7 @@ mod tests {
             maps.iter().map(|map| (map.suite.as_str(), map.rows.len())).collect();
         assert_eq!(sizes, [("quick", 4), ("wal", 1)]);
         let map = &maps[0];
-        assert_eq!(map.columns[0].p50_us, [20.0, 950.0, 2000.0]);
+        assert_eq!(map.columns[0].p50_us.map(|us| us as u32), [20, 950, 2000]);
         assert_eq!((map.columns[1].test.as_str(), map.columns[1].drives), ("read", 1));
         let worst: Vec<(&str, f64)> =
             map.rows.iter().map(|row| (row.host.as_str(), row.worst())).collect();

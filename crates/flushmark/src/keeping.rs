@@ -20,7 +20,7 @@ use workload::TargetName;
 
 /// Names the store if no option does.
 const VARIABLE: &str = "FLUSHMARK_STORE";
-/// Names the host instead of its own name.
+/// Names the host, whatever the kernel calls it.
 const HOST: &str = "FLUSHMARK_HOST";
 /// The variable's value for keeping nothing.
 const NOTHING: &str = "none";

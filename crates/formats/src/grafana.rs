@@ -156,8 +156,7 @@ pub fn dashboard() -> Value {
         );
         x += panel.width;
     }
-    let variables: Vec<Value> =
-        [datasource()].into_iter().chain(VARIABLES.map(variable)).collect();
+    let variables: Vec<Value> = [datasource()].into_iter().chain(VARIABLES.map(variable)).collect();
     json!({
         "title": "flushmark",
         "uid": "flushmark",

@@ -18,18 +18,33 @@ impl Table {
         Table { columns: columns.map(str::to_owned).to_vec(), ..Table::default() }
     }
 
+    /// Returns whether a column has words. Numbers are aligned at their ends.
+    fn is_text(&self, column: usize) -> bool {
+        let begins = |row: &Vec<String>| row.get(column).and_then(|cell| cell.chars().next());
+        column > 0 && self.rows.iter().filter_map(begins).any(char::is_alphabetic)
+    }
+
     /// The table as HTML, in a region that scrolls on narrow pages, also by keyboard.
     pub fn markup(&self, label: &str) -> Markup {
         html! {
             @if !self.note.is_empty() { p.meta { (self.note) } }
             div.scroll role="region" aria-label=(label) tabindex="0" {
                 table {
-                    thead { tr { @for column in &self.columns { th scope="col" { (column) } } } }
+                    thead {
+                        tr {
+                            @for (index, column) in self.columns.iter().enumerate() {
+                                @if self.is_text(index) { th.text scope="col" { (column) } }
+                                @else { th scope="col" { (column) } }
+                            }
+                        }
+                    }
                     tbody {
                         @for row in &self.rows {
                             tr {
                                 @for (index, cell) in row.iter().enumerate() {
-                                    @if index == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
+                                    @if index == 0 { th scope="row" { (cell) } }
+                                    @else if self.is_text(index) { td.text { (cell) } }
+                                    @else { td { (cell) } }
                                 }
                             }
                         }

@@ -152,11 +152,7 @@ impl Server {
                 format!("ssl_key_file={}", certificate.key.display()),
             ],
         };
-        let settings = [
-            sockets,
-            "fsync=on".to_owned(),
-            "max_connections=40".to_owned(),
-        ];
+        let settings = [sockets, "fsync=on".to_owned(), "max_connections=40".to_owned()];
         for setting in settings.into_iter().chain(listening) {
             postgres.args(["-c", &setting]);
         }

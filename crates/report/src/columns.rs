@@ -1,7 +1,9 @@
 //! A table of aligned columns that fits the page.
 //!
-//! One column may hold prose, which is wrapped in the width that the others leave. If that does not
-//! suffice, columns with a rank are dropped, highest rank first; the JSON document has everything.
+//! Columns of prose are wrapped in the width that the others leave. If that does not suffice,
+//! columns with a rank are dropped, highest rank first; the JSON document has everything.
+
+use std::collections::HashMap;
 
 use anstyle::Style;
 
@@ -49,7 +51,7 @@ impl Column {
         Column::new(header, Kind::Right)
     }
 
-    /// Text that may be wrapped; at most one such column per table.
+    /// Text that may be wrapped. Several such columns share the width.
     pub(crate) fn prose(header: &str) -> Column {
         Column::new(header, Kind::Prose)
     }
@@ -165,26 +167,31 @@ impl<'a, T> Columns<'a, T> {
         };
         let mut shown: Vec<usize> = (0..self.heads.len()).filter(says_something).collect();
         loop {
-            let prose =
-                shown.iter().copied().find(|&column| self.heads[column].kind == Kind::Prose);
+            let is_prose = |&&column: &&usize| self.heads[column].kind == Kind::Prose;
+            let prose: Vec<(usize, usize)> = shown
+                .iter()
+                .filter(is_prose)
+                .map(|&column| (column, self.wanted_width(column)))
+                .collect();
             let others: usize = shown
                 .iter()
-                .filter(|&&column| Some(column) != prose)
+                .filter(|column| !is_prose(column))
                 .map(|&column| self.wanted_width(column) + GAP)
                 .sum();
-            let room = page.saturating_sub(INDENT + others);
-            let least = prose.map_or(0, |column| self.wanted_width(column).min(PROSE_MIN));
+            let gaps = GAP * prose.len().saturating_sub(1);
+            let room = page.saturating_sub(INDENT + others + gaps);
+            let least: usize = prose.iter().map(|(_, wanted)| (*wanted).min(PROSE_MIN)).sum();
             // The gap after the last column does not count.
-            let overflows = room + if prose.is_none() { GAP } else { 0 } < least
+            let overflows = room + if prose.is_empty() { GAP } else { 0 } < least
                 || INDENT + others > page + GAP;
             let leaving =
                 shown.iter().copied().filter(|&column| self.heads[column].drop_rank.is_some());
             match leaving.max_by_key(|&column| self.heads[column].drop_rank) {
                 Some(column) if overflows => shown.retain(|&other| other != column),
                 _ => {
-                    let width = |column: usize| match self.heads[column].kind {
-                        Kind::Prose => self.wanted_width(column).min(room.max(least)),
-                        _ => self.wanted_width(column),
+                    let shares = shares(prose, room.max(least));
+                    let width = |column: usize| {
+                        shares.get(&column).copied().unwrap_or_else(|| self.wanted_width(column))
                     };
                     return shown.into_iter().map(|column| (column, width(column))).collect();
                 }
@@ -254,6 +261,21 @@ impl<'a, T> Columns<'a, T> {
     }
 }
 
+/// The width of each column, given what each wants: those that want less than an equal share of the
+/// room get it, and the others share what is left.
+fn shares(mut wanted: Vec<(usize, usize)>, mut room: usize) -> HashMap<usize, usize> {
+    wanted.sort_by_key(|&(_, width)| width);
+    let mut sharing = wanted.len();
+    let mut shares = HashMap::new();
+    for (column, width) in wanted {
+        let share = width.min(room / sharing);
+        room -= share;
+        sharing -= 1;
+        shares.insert(column, share);
+    }
+    shares
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,6 +333,13 @@ mod tests {
         depth 1, jobs 1
         read                       36,600                        1
         ");
+    }
+
+    #[test]
+    fn columns_of_prose_share_the_width() {
+        assert_eq!(shares(vec![(3, 40), (5, 4), (7, 90)], 60), [(3, 28), (5, 4), (7, 28)].into());
+        assert_eq!(shares(vec![(3, 40), (5, 4), (7, 90)], 100), [(3, 40), (5, 4), (7, 56)].into());
+        assert_eq!(shares(Vec::new(), 10), [].into());
     }
 
     #[test]

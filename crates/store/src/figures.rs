@@ -86,12 +86,12 @@ pub(crate) fn read(
         });
     }
     // To find the newest runs again for each query would take longer than to name them.
-    let named: Vec<String> = match which {
+    let selections: Vec<String> = match which {
         Which::All => vec![wanted],
         Which::Newest => runs.chunks(list::CHUNK).map(numbers).collect(),
     };
     let values = if which == Which::All { &values[..] } else { &[] };
-    for wanted in named {
+    for wanted in selections {
         let sql = format!(
             "SELECT run, min(model), min(serial), min(firmware) FROM drives WHERE run IN \
              ({wanted}) GROUP BY run HAVING count(*) = 1"

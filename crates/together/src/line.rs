@@ -398,7 +398,7 @@ mod tests {
         let at = |number: usize| record.starts[number].at.parse::<Timestamp>().unwrap();
         assert!(at(0) >= soon && record.starts[0].late_us < 50_000.0, "{record:?}");
         assert_eq!((record.agreement, record.expected), (Agreement::Clock, None));
-        // Either somebody keeps the clock right, or that is said.
+        // Either the clock is synchronised, or a note says that it is not.
         assert_eq!(record.clock_error_us.is_none(), record.notes == [UNKEPT_CLOCK]);
         assert!(at(1) >= at(0));
     }

@@ -38,7 +38,7 @@ impl Token {
     }
 
     /// A token that the user chose; `None` if it is too short to be safe, or has characters that
-    /// cannot stand in an address as they are.
+    /// an address would have to escape.
     pub fn chosen(text: &str) -> Option<Token> {
         let fits = text.len() >= CHOSEN_MIN
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));

@@ -18,7 +18,7 @@ pub struct Form {
     pub fields: &'static [Field],
 }
 
-/// What a query asks for.
+/// The runs and drives that a query asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub runs: Filter,

@@ -136,9 +136,9 @@ mod tests {
         let page = trace_report(&[Trace { label: "writer".to_owned(), document: &document }]);
         for part in [
             "id=\"trace-1-commits-commands\"",
-            "<th scope=\"row\">sdf</th><td>asked of the block layer</td><td>433</td><td>100</td>\
+            "<th scope=\"row\">sdf</th><td class=\"text\">asked of the block layer</td><td>433</td><td>100</td>\
              <td>101</td><td>–</td></tr>",
-            "<td>given to the drive</td><td>401</td><td>0</td><td>201</td><td>3</td></tr>",
+            "<td class=\"text\">given to the drive</td><td>401</td><td>0</td><td>201</td><td>3</td></tr>",
         ] {
             assert!(page.contains(part), "`{part}` is missing");
         }

@@ -81,12 +81,12 @@ fn outliers_are_named_with_what_differs() {
     insta::assert_snapshot!(found.stdout, @"
     3 of 29 drives are slower than others of their model:
 
-      host  drive  test                           p50    usual  slower  what differs
-      db08  Sdb08  randwrite 4 KiB, fsync=1,    12 ms  2.95 ms    4.1x  write cache off (usually
-                   depth 1, jobs 1                                      on)
-      db07  Sdb07  randwrite 4 KiB, fsync=1,  9.03 ms  2.95 ms    3.1x  I/O scheduler bfq
-                   depth 1, jobs 1                                      (usually none)
-      db09  Sdb09  randwrite 4 KiB, fsync=1,  6.02 ms  2.95 ms    2.0x  no known fact
+      host  drive  test                               p50    usual  slower  what differs
+      db08  Sdb08  randwrite 4 KiB, fsync=1,        12 ms  2.95 ms    4.1x  write cache off (usually on)
+                   depth 1, jobs 1
+      db07  Sdb07  randwrite 4 KiB, fsync=1,      9.03 ms  2.95 ms    3.1x  I/O scheduler bfq (usually
+                   depth 1, jobs 1                                          none)
+      db09  Sdb09  randwrite 4 KiB, fsync=1,      6.02 ms  2.95 ms    2.0x  no known fact
                    depth 1, jobs 1
 
     Compared within model, suite and filesystem: 29 figures, limit 2.9 robust deviations.

@@ -13,8 +13,7 @@ pub fn check(text: &str, parsed: Result<Plan, PlanError>) {
             let room = Room::Whole(1 << 40);
             assert!(
                 plan.tests.iter().all(|test| test.work.size_bytes(room) > 0),
-                "each test has \
-                something to work on"
+                "each test has something to work on"
             );
             assert_eq!(plan.clone().smoke().tests.len(), plan.tests.len());
             let _ = plan.requested_time();

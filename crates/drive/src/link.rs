@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Transport;
 use crate::system_root::Attributes;
 
-/// The speed of a drive's link. A bad cable, a wrong slot or a tired connector makes it slower than
+/// The speed of a drive's link. A bad cable, a wrong slot or a worn connector makes it slower than
 /// the drive could.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {

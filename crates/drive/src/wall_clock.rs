@@ -15,7 +15,7 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WallClock {
-    /// Upper bound of its error; `None` if nobody keeps it right.
+    /// Upper bound of its error; `None` if no time server's client keeps it right.
     pub error: Option<Duration>,
 }
 

@@ -14,7 +14,7 @@ use crate::table::Table;
 /// More drives would make the file slow to open; the slowest for their model come first.
 const ROWS_MAX: usize = 500;
 
-/// What the report contains.
+/// The answers on the page of a fleet.
 #[derive(Debug, Clone)]
 pub struct FleetReport {
     pub summary: Summary,
@@ -23,7 +23,7 @@ pub struct FleetReport {
     pub maps: Vec<Map>,
 }
 
-/// Addresses of the page of a run, and of the map sorted by a test; `None` where there is no server.
+/// Addresses of the page of a run, and of the map sorted by a test; `None` without a server.
 pub type RunLink<'a> = &'a dyn Fn(RunId) -> Option<String>;
 pub type SortLink<'a> = &'a dyn Fn(&str) -> Option<String>;
 

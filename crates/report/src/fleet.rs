@@ -220,7 +220,7 @@ fn outliers_page(outliers: &Outliers, look: &Look) -> String {
     text
 }
 
-/// What may explain that a drive is slow: the two likeliest facts.
+/// The two likeliest facts that may explain why a drive is slow.
 pub fn what_differs(causes: &[Cause]) -> String {
     if causes.is_empty() {
         return "no known fact".to_owned();

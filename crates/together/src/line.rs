@@ -290,7 +290,7 @@ impl Runner {
     }
 }
 
-/// What a start by the time of day is worth where no time server's client runs.
+/// The note on a start by the time of day where no time server's client runs.
 const UNKEPT_CLOCK: &str = "the kernel says that no time server keeps this host's clock right, so \
                             other hosts may have begun at other times";
 

@@ -198,27 +198,36 @@ start() {
 }
 
 stop() {
-    local directory=$1 name pid file
-    for file in "$directory"/*/pid; do
-        [ -e "$file" ] || continue
-        name=$(basename "$(dirname "$file")")
-        pid=$(cat "$file")
+    local directory=$1 name host
+    # Also of hosts whose start failed half-way.
+    for host in "$directory"/*/; do
+        [ -d "$host/upper" ] || continue
+        name=$(basename "$host")
         # Of drives that were not stopped. Their names are known only while the host has its mounts.
         local loops
         loops=$(grep --files-with-matches --fixed-strings "$directory/$name/root/" \
             /sys/block/loop*/loop/backing_file 2>/dev/null | cut -d / -f 4 || true)
-        # With the first process of a process namespace, all of them end; --kill-child sees to it.
-        kill -KILL "$pid" 2>/dev/null || true
-        while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+        if [ -e "$host/pid" ]; then
+            local pid
+            pid=$(cat "$host/pid")
+            # With the first process of a process namespace, all of them end; --kill-child sees to
+            # it.
+            kill -KILL "$pid" 2>/dev/null || true
+            while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+        fi
+        # Half-closed connections can keep the namespace, and this link in it, for minutes.
+        [ ! -e "$host/link" ] || ip link delete "$(cat "$host/link")" 2>/dev/null || true
         ip netns delete "fleet-$name" 2>/dev/null || true
-        local cgroup attempt
-        cgroup=$(cat "$directory/$name/cgroup")
-        for attempt in $(seq 50); do
-            find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null || true
-            [ -d "$cgroup" ] || break
-            sleep 0.1
-        done
-        [ ! -d "$cgroup" ] || echo "$cgroup is still there after $attempt attempts" >&2
+        if [ -e "$host/cgroup" ]; then
+            local cgroup attempt
+            cgroup=$(cat "$host/cgroup")
+            for attempt in $(seq 50); do
+                find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null || true
+                [ -d "$cgroup" ] || break
+                sleep 0.1
+            done
+            [ ! -d "$cgroup" ] || echo "$cgroup is still there after $attempt attempts" >&2
+        fi
         local loop
         for loop in $loops; do
             # The kernel keeps the setting for the device's next user, who would get no flushes.

@@ -97,19 +97,20 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
     })?;
     steps.run("documentation", documentation)?;
     if rigs {
-        let mut bare = Tally::default();
-        steps.run("tests on a bare root", || on_a_bare_root(&mut bare))?;
+        steps.run("tests on a bare root", || on_a_bare_root(&mut tally))?;
         // Including those of the rigs, since packages cannot be installed side by side.
-        let rigs = [&rig::qemu::PACKAGES[..], &rig::ceph::PACKAGES, &rig::databases::PACKAGES];
+        let rigs = [
+            &rig::qemu::PACKAGES[..],
+            &rig::databases::PACKAGES,
+            &rig::fleet::PACKAGES,
+            &rig::ceph::PACKAGES,
+        ];
         let all = [&PACKAGES[..], &rigs.concat()].concat();
         steps.run("packages", || packages::install(&all))?;
-        steps.run("tests that were skipped", || with_packages(bare, &mut tally))?;
+        steps.side_by_side(with_components(&tally), limit, &mut tally)?;
+        steps.side_by_side(alone(), limit, &mut tally)?;
     } else {
         steps.run("tests", || tests(&mut command("cargo", &CARGO_TEST), &mut tally))?;
-    }
-    if rigs {
-        steps.side_by_side(WITH_COMPONENTS, limit, &mut tally)?;
-        steps.side_by_side(ALONE, limit, &mut tally)?;
     }
     if !tally.skips.is_empty() {
         println!("\n{} skipped:", tally.skips.len());
@@ -125,22 +126,47 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The work of a step, which adds its counts.
-type Step = fn(&mut Tally) -> anyhow::Result<()>;
+/// A part of the whole, with work that adds its counts.
+struct Step {
+    name: &'static str,
+    work: Box<dyn FnOnce(&mut Tally) -> anyhow::Result<()> + Send>,
+}
+
+fn step(
+    name: &'static str,
+    work: impl FnOnce(&mut Tally) -> anyhow::Result<()> + Send + 'static,
+) -> Step {
+    Step { name, work: Box::new(work) }
+}
 
 /// Steps with real components, in two sequences that run at the same time. None of them measures
 /// anything.
-const WITH_COMPONENTS: [&[(&str, Step)]; 2] = [
-    &[
-        ("QEMU rig", |tally| rig(&Rig::Qemu(rig::qemu::Options::default()), tally)),
-        ("database rig", |tally| rig(&Rig::Databases(rig::databases::Options::default()), tally)),
-    ],
-    &[("licences", licences), ("fuzzing", fuzz), ("Miri", miri)],
-];
+fn with_components(bare: &Tally) -> [Vec<Step>; 2] {
+    let skipped: BTreeSet<String> =
+        bare.skips.iter().filter_map(|skip| skipped_test(skip)).map(str::to_owned).collect();
+    [
+        vec![
+            step("QEMU rig", |tally| rig(&Rig::Qemu(rig::qemu::Options::default()), tally)),
+            step("database rig", |tally| {
+                rig(&Rig::Databases(rig::databases::Options::default()), tally)
+            }),
+        ],
+        vec![
+            step("tests that were skipped", move |tally| with_packages(&skipped, tally)),
+            step("licences", licences),
+            step("fuzzing", fuzz),
+            step("Miri", miri),
+        ],
+    ]
+}
 
-/// Tests that OSDs are compared correctly need the processors for themselves.
-const ALONE: [&[(&str, Step)]; 1] =
-    [&[("Ceph rig", |tally| rig(&Rig::Ceph(rig::ceph::Options::default()), tally))]];
+/// Measurements that are compared need the processors for themselves.
+fn alone() -> [Vec<Step>; 1] {
+    [vec![
+        step("Ceph rig", |tally| rig(&Rig::Ceph(rig::ceph::Options::default()), tally)),
+        step("fleet rig", |tally| rig(&Rig::Fleet(rig::fleet::Options::default()), tally)),
+    ]]
+}
 
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -173,14 +199,14 @@ impl Steps {
     /// the limit, no step begins; it is listed as skipped.
     fn side_by_side<const N: usize>(
         &mut self,
-        sequences: [&[(&'static str, Step)]; N],
+        sequences: [Vec<Step>; N],
         limit: Option<Duration>,
         tally: &mut Tally,
     ) -> anyhow::Result<()> {
         let begun = self.begun;
-        let in_turn = |sequence: &[(&'static str, Step)]| {
+        let in_turn = |sequence: Vec<Step>| {
             let (mut done, mut tally) = (Vec::new(), Tally::default());
-            for &(name, work) in sequence {
+            for Step { name, work } in sequence {
                 match limit {
                     Some(limit) if begun.elapsed() > limit * 2 / 3 => tally.skips.push(format!(
                         "{name}: {} of {} minutes had passed",
@@ -200,12 +226,7 @@ impl Steps {
             let (done, counts) =
                 sequence.map_err(|_| anyhow::anyhow!("a step stopped unexpectedly"))??;
             self.done.extend(done);
-            tally.passed += counts.passed;
-            tally.failed += counts.failed;
-            tally
-                .skips
-                .retain(|skip| skipped_test(skip).is_none_or(|name| !counts.ran.contains(name)));
-            tally.skips.extend(counts.skips);
+            tally.add(counts);
         }
         Ok(())
     }
@@ -260,21 +281,19 @@ fn on_a_bare_root(tally: &mut Tally) -> anyhow::Result<()> {
     tests(&mut bare_root::wrapped(&[&["cargo"], &CARGO_TEST[..]].concat()), tally)
 }
 
-/// Runs the skipped tests again, with the packages that they need.
-fn with_packages(bare: Tally, tally: &mut Tally) -> anyhow::Result<()> {
-    let names: BTreeSet<&str> = bare.skips.iter().filter_map(|skip| skipped_test(skip)).collect();
-    let mut again = Tally::default();
-    if !names.is_empty() {
-        let _protected = ProtectedLinks::set()?;
-        let args = [
-            "test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast", "--",
-            "--nocapture",
-        ];
-        let mut cargo = command("cargo", &args);
-        cargo.args(names).env("FLUSHMARK_RIGS", "1");
-        tests(&mut cargo, &mut again)?;
+/// Runs these tests again, with the packages that they need. They have been counted as passed.
+fn with_packages(names: &BTreeSet<String>, tally: &mut Tally) -> anyhow::Result<()> {
+    if names.is_empty() {
+        return Ok(());
     }
-    tally.add(bare, again);
+    let _protected = ProtectedLinks::set()?;
+    let args =
+        ["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast", "--", "--nocapture"];
+    let mut cargo = command("cargo", &args);
+    cargo.args(names).env("FLUSHMARK_RIGS", "1");
+    let counted = tally.passed;
+    tests(&mut cargo, tally)?;
+    tally.passed = counted;
     Ok(())
 }
 
@@ -309,15 +328,12 @@ impl Tally {
         self.skips.push(reason);
     }
 
-    /// Adds two runs of the same tests, of which the second repeated what the first had skipped.
-    fn add(&mut self, first: Tally, again: Tally) {
-        // The tests of the second run have been counted as passed in the first.
-        self.passed += first.passed;
-        self.failed += first.failed + again.failed;
-        let has_run_again =
-            |skip: &String| skipped_test(skip).is_some_and(|name| again.ran.contains(name));
-        self.skips.extend(first.skips.into_iter().filter(|skip| !has_run_again(skip)));
-        self.skips.extend(again.skips);
+    /// Adds later steps, whose tests may be those that were skipped before.
+    fn add(&mut self, later: Tally) {
+        self.passed += later.passed;
+        self.failed += later.failed;
+        self.skips.retain(|skip| skipped_test(skip).is_none_or(|name| !later.ran.contains(name)));
+        self.skips.extend(later.skips);
     }
 }
 
@@ -551,15 +567,12 @@ mod tests {
     #[test]
     fn a_test_that_ran_again_counts_once_and_one_that_did_not_stays_skipped() {
         let skips = |reasons: &[&str]| reasons.iter().map(|&reason| reason.to_owned()).collect();
-        let bare = Tally {
+        let mut tally = Tally {
             passed: 9,
             skips: skips(&["kill_it: no fio", "other: no root"]),
             ..Tally::default()
         };
-        let again =
-            Tally { passed: 1, ran: ["kill_it".to_owned()].into(), skips: Vec::new(), failed: 0 };
-        let mut tally = Tally::default();
-        tally.add(bare, again);
+        tally.add(Tally { ran: ["kill_it".to_owned()].into(), ..Tally::default() });
         assert_eq!((tally.passed, tally.failed, tally.skips), (9, 0, skips(&["other: no root"])));
     }
 }

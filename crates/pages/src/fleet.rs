@@ -3,6 +3,7 @@
 use fleet::map::{Cell, Column, Map, Row};
 use fleet::{Drifts, Outliers, Shape, Summary, SummaryRow};
 use maud::{Markup, html};
+use report::counted;
 use store::RunId;
 use workload::number::{latency, number};
 
@@ -30,7 +31,7 @@ pub type SortLink<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// The report: a single file that contains everything.
 pub fn fleet_report(report: &FleetReport) -> String {
     let FleetReport { summary, outliers, drifts, maps } = report;
-    let title = format!("Fleet of {}", counted(summary.hosts, "host"));
+    let title = format!("Fleet of {}", counted(summary.hosts as u64, "host"));
     let part = |text: &str| Level::TOP.heading(Look::Part, None, &html! { (text) });
     let main = html! {
         header.page {
@@ -38,7 +39,7 @@ pub fn fleet_report(report: &FleetReport) -> String {
             h1 { (title) }
             @if let Some([first, last]) = summary.began {
                 p.meta {
-                    "The newest run of each suite and target: " (counted(summary.runs, "run"))
+                    "The newest run of each suite and target: " (counted(summary.runs as u64, "run"))
                     ", from " (first.strftime("%Y-%m-%d").to_string())
                     " to " (last.strftime("%Y-%m-%d").to_string()) " (UTC)"
                 }
@@ -257,11 +258,4 @@ fn cell_text(cell: &Cell) -> Markup {
 
 fn times(ratio: f64) -> String {
     format!("{ratio:.1}×")
-}
-
-fn counted(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        _ => format!("{} {what}s", number(count as f64)),
-    }
 }

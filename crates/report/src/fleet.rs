@@ -9,6 +9,7 @@ use workload::number::{latency, number, throughput};
 
 use crate::columns::{Column, Columns, NONE};
 use crate::look::{Look, visible};
+use crate::prose::counted;
 
 /// The answer of `flushmark fleet`.
 pub fn fleet_page(answer: &Answer, look: &Look) -> String {
@@ -27,16 +28,12 @@ fn summary_page(summary: &Summary, look: &Look) -> String {
         return "No complete run of a known host.\n".to_owned();
     };
     let day = |at: jiff::Timestamp| at.strftime("%Y-%m-%d").to_string();
-    let counted = |count: usize, what: &str| match count {
-        1 => format!("1 {what}"),
-        _ => format!("{} {what}s", number(count as f64)),
-    };
     let (first, last) = (day(first), day(last));
     let when = if first == last { first } else { format!("{first} to {last}") };
     let mut text = format!(
         "{} of {}, the newest of each suite and target ({when}, UTC)\n",
-        counted(summary.runs, "run"),
-        counted(summary.hosts, "host"),
+        counted(summary.runs as u64, "run"),
+        counted(summary.hosts as u64, "host"),
     );
     let figure = |of: &HostFigure| format!("{} ({})", latency(of.p50_us), harmless(&of.host));
     let is_together = |one: &SummaryRow, other: &SummaryRow| {

@@ -103,6 +103,7 @@ pub use kept::{kept_page, run_list, run_list_json};
 pub use look::{Glyphs, Look, Palette};
 pub use markdown::markdown;
 pub use models::models;
+pub use prose::counted;
 pub use progress::{done_line, live_line};
 pub use sorting::{SORT_COLUMNS, SortColumn, sort_sentence};
 pub use suites::suites;

@@ -91,7 +91,7 @@ impl Look {
 }
 
 /// `1 run`, `36,600 runs`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
+pub fn counted(count: u64, noun: &str) -> String {
     let ending = match (count, noun.ends_with("sh")) {
         (1, _) => "",
         (_, true) => "es",

@@ -6,7 +6,7 @@ mod invented;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -93,16 +93,19 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let place = options.at.clone().unwrap_or_else(std::env::temp_dir);
     let directory = tempfile::tempdir_in(&place)
         .with_context(|| format!("cannot make a directory in {}", place.display()))?;
+    let lake = directory.path().join("lake");
     if options.sqlite {
         let location = Location::Sqlite(directory.path().join("results.db"));
         fill_sqlite(&fleet, &location)?;
-        return answers(&fleet, &location, &program);
+        print_size(&fleet, occupied(directory.path())?.1 as f64);
+        return answers(&fleet, &location, &program, &lake);
     }
     let server = Server::start_in(&place, "the fleet").context("no PostgreSQL server")?;
     let location = Location::Postgres(server.database("fleet"));
     let server = fill_postgres(&fleet, &location, server)?;
     server.sql("fleet", "VACUUM ANALYZE");
-    answers(&fleet, &location, &program)
+    print_size(&fleet, server.sql("fleet", "SELECT pg_database_size('fleet')").trim().parse()?);
+    answers(&fleet, &location, &program, &lake)
 }
 
 /// One connection, which is all that SQLite allows; not timed against a limit.
@@ -214,7 +217,12 @@ fn keep(
     Ok(())
 }
 
-fn answers(fleet: &Fleet, location: &Location, program: &str) -> anyhow::Result<()> {
+fn answers(
+    fleet: &Fleet,
+    location: &Location,
+    program: &str,
+    lake: &Path,
+) -> anyhow::Result<()> {
     println!("{} runs of {} hosts", fleet.runs(), fleet.hosts);
     let store = match location {
         Location::Sqlite(path) => path.to_string_lossy().into_owned(),
@@ -235,15 +243,62 @@ fn answers(fleet: &Fleet, location: &Location, program: &str) -> anyhow::Result<
     check("outliers", &named(&outliers, "outliers")?, &fleet.slow())?;
     let drift = ask(&["fleet", "drift", "--format", "json"], FINDING_MAX)?;
     check("drift", &named(&drift, "drift")?, &fleet.drifting())?;
+    // Half of the history, in which those that became slower then are slow from the start.
+    let half = Fleet::week(fleet.runs_each / 2)?.to_string();
+    ask(&["fleet", "drift", "--since", &half], FINDING_MAX)?;
     ask(&["fleet", "summary"], SUMMARY_MAX)?;
     ask(&["fleet", "summary", "--by", "model"], SUMMARY_MAX)?;
     ask(&["results", "list"], PAGE_MAX)?;
     ask(&["results", "list", "--host", &host], PAGE_MAX)?;
-    let server = web::Server::start(program.as_ref(), &store)?;
+    let web = web::Server::start(program.as_ref(), &store)?;
     for path in ["/".to_owned(), format!("/?host={host}")] {
-        figure(&format!("web {path}"), PAGE_MAX, || server.get(&path).map(drop))?;
+        figure(&format!("web {path}"), PAGE_MAX, || web.get(&path).map(drop))?;
     }
-    Ok(())
+    drop(web);
+    older_runs(fleet, program, &store, lake)
+}
+
+/// What keeps a store small: the runs of the first week are exported to a lake, and deleted.
+fn older_runs(fleet: &Fleet, program: &str, store: &str, lake: &Path) -> anyhow::Result<()> {
+    let week = Fleet::week(1)?.to_string();
+    let share = f64::from(fleet.hosts);
+    let per_run = |what: &str, words: &[&str]| -> anyhow::Result<()> {
+        let begun = Instant::now();
+        output(program, &[words, &["--until", &week, "--store", store]].concat())?;
+        let per_run = begun.elapsed().as_secs_f64() * 1e3 / share;
+        println!("{what:<44} {per_run:>8.2} ms per run of the first week");
+        Ok(())
+    };
+    let directory = lake.to_string_lossy();
+    let export = ["results", "export", "--format", "parquet", "--partition-by", "month,host"];
+    per_run("results export, to a lake", &[&export[..], &["-o", &directory]].concat())?;
+    let (files, bytes) = occupied(lake)?;
+    println!(
+        "{:<44} {:>8.1} KiB and {:.1} files per run",
+        "",
+        bytes as f64 / share / 1024.0,
+        files as f64 / share
+    );
+    per_run("results delete", &["results", "delete", "--yes"])
+}
+
+/// The files below a directory, and the bytes that they occupy.
+fn occupied(directory: &Path) -> anyhow::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut sum = (0, 0);
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        let (files, bytes) =
+            if metadata.is_dir() { occupied(&entry.path())? } else { (1, metadata.blocks() * 512) };
+        sum = (sum.0 + files, sum.1 + bytes);
+    }
+    Ok(sum)
+}
+
+fn print_size(fleet: &Fleet, bytes: f64) {
+    let runs = f64::from(fleet.runs());
+    println!("{:<44} {:>8.1} KiB per run", "size of the store", bytes / runs / 1024.0);
 }
 
 /// The hosts that an answer names.

@@ -166,10 +166,17 @@ pub struct NoteArgs {
 
 /// Delete runs permanently
 #[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark results delete 12 13
+  flushmark results delete --until 104w --suite check --yes")]
 pub struct DeleteArgs {
     /// Numbers of the runs
-    #[arg(value_name = "RUN", required = true)]
+    #[arg(value_name = "RUN")]
     pub runs: Vec<RunId>,
+
+    #[command(flatten)]
+    pub filter: FilterArgs,
 
     /// Do not ask for confirmation
     #[arg(long)]

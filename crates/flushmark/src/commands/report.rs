@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use measurement::TraceDocument;
 use pages::{Run, Trace};
+use report::counted;
 
 use super::{print, trace};
 use crate::args::report::{PageArgs, ReportArgs};
@@ -71,10 +72,10 @@ fn render(args: &ReportArgs) -> anyhow::Result<Rendered> {
             .map(|(word, document)| Trace { label: labels.label(word).to_owned(), document })
             .collect();
         let commits = traces.iter().flat_map(|trace| &trace.document.trace.anatomies);
-        let kinds = counted(commits.count(), "kind");
+        let kinds = counted(commits.count() as u64, "kind");
         return Ok(Rendered {
             page: pages::trace_report(&traces),
-            contents: format!("{}, {kinds} of commits", counted(traces.len(), "trace")),
+            contents: format!("{}, {kinds} of commits", counted(traces.len() as u64, "trace")),
         });
     }
     let selected = selection::select(&args.words, &args.store)?;
@@ -83,7 +84,7 @@ fn render(args: &ReportArgs) -> anyhow::Result<Rendered> {
     let tests: usize = runs.iter().map(|run| run.document.results.len()).sum();
     Ok(Rendered {
         page: pages::report(&runs),
-        contents: format!("{}, {}", counted(runs.len(), "run"), counted(tests, "test")),
+        contents: format!("{}, {}", counted(runs.len() as u64, "run"), counted(tests as u64, "test")),
     })
 }
 
@@ -179,10 +180,6 @@ fn expect_ours(path: &Path) -> anyhow::Result<()> {
         path.display()
     ))
     .into())
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

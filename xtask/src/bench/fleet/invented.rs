@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Context as _;
 use drive::{Backing, BlockDevice, WriteCache};
+use jiff::{SignedDuration, Timestamp};
 use measurement::{Histogram, Histograms, Measured, RunDocument, TestResult};
 use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -113,6 +114,11 @@ impl Fleet {
         self.hosts * self.runs_each
     }
 
+    /// When the first run of a week begins; the other hosts follow, a second apart.
+    pub(super) fn week(week: u32) -> anyhow::Result<Timestamp> {
+        Ok(Timestamp::from_second(BEGAN_S + i64::from(week) * WEEK_S)?)
+    }
+
     pub(super) fn name(host: u32) -> String {
         format!("host{host:05}")
     }
@@ -142,8 +148,8 @@ impl Fleet {
             .iter()
             .map(|result| varied(result, usual * (RUNS * normal(&mut of_run)).exp()))
             .collect();
-        let at = BEGAN_S + i64::from(week) * WEEK_S + i64::from(host);
-        document.started_at = jiff::Timestamp::from_second(at)?.to_string();
+        let at = Fleet::week(week)? + SignedDuration::from_secs(host.into());
+        document.started_at = at.to_string();
         document.host.kernel_release = Some("6.12.48".to_owned());
         document.host.cpu_governor = Some("performance".to_owned());
         let place = document.drive.as_mut().context("a model without a drive")?;

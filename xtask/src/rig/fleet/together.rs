@@ -24,6 +24,9 @@ pub fn measure(fleet: &mut Fleet) -> anyhow::Result<String> {
         let address = fleet.hosts.address(host)?;
         let serve = "sudo systemd-run --quiet --uid=bench --unit=fio-server fio";
         fleet.hosts.on(host, &format!("{serve} --server={address}"))?;
+        // A client does not wait for a server that has not begun to listen.
+        let listening = "until ss -Hltn 'sport = 8765' | grep -q .; do sleep 0.05; done";
+        fleet.hosts.on(host, &format!("timeout 20 bash -c \"{listening}\""))?;
     }
     let mut clients = Command::new("fio");
     clients.arg("--output-format=json");

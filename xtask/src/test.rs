@@ -126,10 +126,12 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A part of the whole, with work that adds its counts.
+/// The work of a step, which adds its counts.
+type Work = Box<dyn FnOnce(&mut Tally) -> anyhow::Result<()> + Send>;
+
 struct Step {
     name: &'static str,
-    work: Box<dyn FnOnce(&mut Tally) -> anyhow::Result<()> + Send>,
+    work: Work,
 }
 
 fn step(

@@ -289,8 +289,9 @@ fn with_packages(names: &BTreeSet<String>, tally: &mut Tally) -> anyhow::Result<
         return Ok(());
     }
     let _protected = ProtectedLinks::set()?;
-    let args =
-        ["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast", "--", "--nocapture"];
+    let args = [
+        "test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast", "--", "--nocapture",
+    ];
     let mut cargo = command("cargo", &args);
     cargo.args(names).env("FLUSHMARK_RIGS", "1");
     let counted = tally.passed;

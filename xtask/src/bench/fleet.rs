@@ -217,12 +217,7 @@ fn keep(
     Ok(())
 }
 
-fn answers(
-    fleet: &Fleet,
-    location: &Location,
-    program: &str,
-    lake: &Path,
-) -> anyhow::Result<()> {
+fn answers(fleet: &Fleet, location: &Location, program: &str, lake: &Path) -> anyhow::Result<()> {
     println!("{} runs of {} hosts", fleet.runs(), fleet.hosts);
     let store = match location {
         Location::Sqlite(path) => path.to_string_lossy().into_owned(),
@@ -258,7 +253,7 @@ fn answers(
     older_runs(fleet, program, &store, lake)
 }
 
-/// What keeps a store small: the runs of the first week are exported to a lake, and deleted.
+/// Exports the runs of the first week to a lake, and deletes them: this keeps a store small.
 fn older_runs(fleet: &Fleet, program: &str, store: &str, lake: &Path) -> anyhow::Result<()> {
     let week = Fleet::week(1)?.to_string();
     let share = f64::from(fleet.hosts);

@@ -84,7 +84,11 @@ fn render(args: &ReportArgs) -> anyhow::Result<Rendered> {
     let tests: usize = runs.iter().map(|run| run.document.results.len()).sum();
     Ok(Rendered {
         page: pages::report(&runs),
-        contents: format!("{}, {}", counted(runs.len() as u64, "run"), counted(tests as u64, "test")),
+        contents: format!(
+            "{}, {}",
+            counted(runs.len() as u64, "run"),
+            counted(tests as u64, "test")
+        ),
     })
 }
 

@@ -205,10 +205,10 @@ for table in ["tests", "bins"]:
     files = glob.glob(f"lake/{table}/**/*.parquet", recursive=True)
     schemas = {str(pyarrow.parquet.read_schema(file)) for file in files}
     assert len(schemas) == 1, schemas
-    compacted = pyarrow.parquet.read_table(f"compacted/{table}")
+    compacted = pyarrow.parquet.read_table(f"compacted-{table}")
     assert compacted.num_rows == count, (compacted.num_rows, count)
     months = len(set(compacted["month"].to_pylist()))
-    assert len(glob.glob(f"compacted/{table}/**/*.parquet", recursive=True)) == months
+    assert len(glob.glob(f"compacted-{table}/**/*.parquet", recursive=True)) == months
 started_at = pyarrow.parquet.read_table("lake/tests").schema.field("started_at")
 assert str(started_at.type) == "timestamp[us, tz=UTC]", started_at
 print(json.dumps(answers))

@@ -122,9 +122,10 @@ impl Rig<'_> {
         for (typed, code, words) in
             [("right", 0, "commits"), ("wrong-1234", WRONG_USE, "rejected the login")]
         {
-            let mut script = Command::new("script");
+            let mut script = Command::new("timeout");
             let line = format!("'{}' db watch '{url}' --no-store --for 1s", self.binary.display());
-            script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+            script.args(["--foreground", "60", "script", "--quiet", "--return", "--command"]);
+            script.args([&line, "/dev/null"]);
             script.env_remove("PGPASSWORD").env_remove("MYSQL_PWD");
             script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
             let mut child = script.spawn().context("cannot start script")?;

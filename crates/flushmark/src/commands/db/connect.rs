@@ -1,10 +1,11 @@
 //! The connection to the server, with a password that the user may be asked for.
 
-use std::io::IsTerminal as _;
+use std::io::{BufRead as _, IsTerminal as _};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use database::{DatabaseError, Problem, ServerUrl, Session};
+use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 
 /// A server, and the password that the user typed, if one was asked for.
 pub struct Server {
@@ -19,6 +20,40 @@ impl Server {
     }
 }
 
+/// A terminal that does not show what is typed, until this is dropped.
+struct Unseen {
+    before: Termios,
+}
+
+impl Unseen {
+    fn begin() -> std::io::Result<Unseen> {
+        let before = termios::tcgetattr(rustix::stdio::stdin())?;
+        let mut without = before.clone();
+        without.local_modes.remove(LocalModes::ECHO);
+        without.local_modes.insert(LocalModes::ECHONL);
+        // What was typed already is not thrown away: a program that answers may be fast.
+        termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &without)?;
+        Ok(Unseen { before })
+    }
+}
+
+impl Drop for Unseen {
+    fn drop(&mut self) {
+        // If the terminal is gone, nobody sees anything on it.
+        let stdin = rustix::stdio::stdin();
+        let _ = termios::tcsetattr(stdin, OptionalActions::Now, &self.before);
+    }
+}
+
+/// The password that the user types. The question comes once the terminal hides the answer.
+fn asked_for(url: &ServerUrl) -> std::io::Result<String> {
+    let _unseen = Unseen::begin()?;
+    eprint!("Password for {}: ", unseen::escaped(&url.to_string()));
+    let mut typed = String::new();
+    std::io::stdin().lock().read_line(&mut typed)?;
+    Ok(typed.trim_end_matches(['\n', '\r']).to_owned())
+}
+
 /// Connects. If the server rejects the login, a user at a terminal is asked for the password once.
 pub fn connect(url: ServerUrl, patience: Duration) -> anyhow::Result<(Server, Session)> {
     let mut server = Server { url, password: None, patience };
@@ -30,10 +65,7 @@ pub fn connect(url: ServerUrl, patience: Duration) -> anyhow::Result<(Server, Se
     if !matches!(rejection.problem, Problem::NotAdmitted { .. }) || !can_ask {
         return Err(rejection.into());
     }
-    eprint!("Password for {}: ", unseen::escaped(&server.url.to_string()));
-    let terminal = console::Term::stderr();
-    let password = terminal.read_secure_line().context("cannot read the password")?;
-    server.password = Some(password);
+    server.password = Some(asked_for(&server.url).context("cannot read the password")?);
     let session = server.open()?;
     Ok((server, session))
 }

@@ -5,7 +5,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use database::{DatabaseError, Problem, ServerUrl, Session};
+use rustix::event::{self, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+
+use crate::signals;
 
 /// A server, and the password that the user typed, if one was asked for.
 pub struct Server {
@@ -47,11 +51,29 @@ impl Drop for Unseen {
 
 /// The password that the user types. The question comes once the terminal hides the answer.
 fn asked_for(url: &ServerUrl) -> std::io::Result<String> {
-    let _unseen = Unseen::begin()?;
+    let unseen = Unseen::begin()?;
     eprint!("Password for {}: ", unseen::escaped(&url.to_string()));
+    while !is_answered()? {
+        if let Some(signal) = signals::received() {
+            drop(unseen);
+            eprintln!();
+            rados::exit(128 + signal);
+        }
+    }
     let mut typed = String::new();
     std::io::stdin().lock().read_line(&mut typed)?;
     Ok(typed.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// Waits a moment for a line on the terminal.
+fn is_answered() -> std::io::Result<bool> {
+    const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    let stdin = rustix::stdio::stdin();
+    match event::poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&MOMENT)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Connects. If the server rejects the login, a user at a terminal is asked for the password once.

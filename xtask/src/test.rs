@@ -108,7 +108,7 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
         let all = [&PACKAGES[..], &rigs.concat()].concat();
         steps.run("packages", || packages::install(&all))?;
         // The last ones take a few minutes.
-        let [early, late] = [0.65, 0.85].map(|share| limit.map(|limit| limit.mul_f64(share)));
+        let [early, late] = [2.0 / 3.0, 0.85].map(|share| limit.map(|limit| limit.mul_f64(share)));
         steps.side_by_side(with_components(&tally), early, &mut tally)?;
         steps.side_by_side(alone(), late, &mut tally)?;
     } else {

@@ -104,8 +104,8 @@ const LAYOUT: [Layout; 3] = [
     Layout { host: "three", drives: &[(ENTERPRISE, "on")] },
 ];
 
-/// Of `nightly`. The drives' time is twice that of the processors, so a drive that had to share one
-/// is not taken for a slow one.
+/// Of `nightly`: large enough that a drive whose server had to share a processor is not taken for a
+/// slow one, and small enough that a commit with the write cache on is thirty times as slow.
 const NIGHTLY_BLOCK: &str = "32k";
 
 /// A job of one writer for flushmark and fio, which syncs each write. `overwrite` lays the file out

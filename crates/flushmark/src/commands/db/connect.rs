@@ -35,7 +35,7 @@ impl Unseen {
         let mut without = before.clone();
         without.local_modes.remove(LocalModes::ECHO);
         without.local_modes.insert(LocalModes::ECHONL);
-        // What was typed already is not thrown away: a program that answers may be fast.
+        // This keeps what was typed before: a program that answers may be fast.
         termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &without)?;
         Ok(Unseen { before })
     }

@@ -196,7 +196,7 @@ echo "measure into documents, collect them twice"
 play 0 check --check
 nothing_changed
 on two mkdir /dev/shm/a
-play 0 run -e flushmark_suite=quick -e '{"flushmark_arguments": ["--smoke"]}' --limit two
+play 0 run -e flushmark_suite=check -e '{"flushmark_arguments": ["--smoke"]}' --limit two
 prints 'flushmark 0.*: two' 'Completed: two. Failed: no host'
 on two rmdir /dev/shm/a
 play 2 check

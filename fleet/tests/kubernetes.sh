@@ -72,7 +72,7 @@ if [ $# -gt 0 ]; then
         mount -o remount,bind,ro /
         exec env -i FLUSHMARK_STORE=none setpriv --reuid "$1" --regid "$1" --clear-groups \
             --no-new-privs --bounding-set=-all --inh-caps=-all \
-            "$2" run quick --smoke --target /mnt --quiet --format json' \
+            "$2" run check --smoke --target /mnt --quiet --format json' \
         bash "$user" "$program" >"$work/result.json" 2>"$work/errors" ||
         fail "flushmark failed as in a container: $(cat "$work/errors")"
     grep --quiet flushmark/run/1 "$work/result.json" || fail "flushmark printed no document"

@@ -151,17 +151,17 @@ mod tests {
         let figures = Figures {
             names: vec!["write".to_owned(), "read".to_owned()],
             runs: vec![
-                run(1, "quick", "slow", &[(0, 900.0)]),
-                run(2, "quick", "slow", &[(0, 1000.0)]),
-                run(3, "quick", "slow", &[(0, 2000.0), (1, 80.0)]),
-                run(4, "quick", "fast", &[(0, 20.0)]),
+                run(1, "check", "slow", &[(0, 900.0)]),
+                run(2, "check", "slow", &[(0, 1000.0)]),
+                run(3, "check", "slow", &[(0, 2000.0), (1, 80.0)]),
+                run(4, "check", "fast", &[(0, 20.0)]),
                 run(5, "wal", "fast", &[(0, 20.0)]),
             ],
         };
         let maps = Map::all(&figures);
         let sizes: Vec<(&str, usize)> =
             maps.iter().map(|map| (map.suite.as_str(), map.rows.len())).collect();
-        assert_eq!(sizes, [("quick", 4), ("wal", 1)]);
+        assert_eq!(sizes, [("check", 4), ("wal", 1)]);
         let map = &maps[0];
         assert_eq!(map.columns[0].p50_us.map(|us| us as u32), [20, 950, 2000]);
         assert_eq!((map.columns[1].test.as_str(), map.columns[1].drives), ("read", 1));

@@ -158,7 +158,7 @@ mod tests {
             .map(|number| Specimen {
                 host: format!("host{number}"),
                 name: format!("S{number}"),
-                kind: Kind { model: format!("model {}", number % 3), usage: "quick".to_owned() },
+                kind: Kind { model: format!("model {}", number % 3), usage: "check".to_owned() },
                 p50_us: [("write + fsync", 900.0), ("read", 80.0)]
                     .map(|(test, us): (&str, f64)| {
                         (test.to_owned(), us * (normal(&mut chance) * 0.1).exp())

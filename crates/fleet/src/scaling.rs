@@ -116,7 +116,7 @@ mod tests {
             name: name.to_owned(),
             hosts,
             at: Timestamp::from_second(1_790_000_000 + day * 86_400).unwrap(),
-            suite: "quick".to_owned(),
+            suite: "check".to_owned(),
             documents: vec![document; hosts],
         }
     }

@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_run_is_published_until_its_end() {
         let directory = tempfile::tempdir().unwrap();
-        let plan = workload::suites::named("quick").unwrap();
+        let plan = workload::suites::named("check").unwrap();
         let mut live = Live::within(Some(directory.path()), 0, &modelled());
         assert!(running_in(directory.path()).is_empty());
         live.begin(&plan, 1..2);
@@ -236,7 +236,7 @@ mod tests {
     fn only_files_of_ended_processes_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let mut live = Live::within(Some(directory.path()), 0, &modelled());
-        live.begin(&workload::suites::named("quick").unwrap(), 0..1);
+        live.begin(&workload::suites::named("check").unwrap(), 0..1);
         let content = fs::read_to_string(&files(directory.path())[0]).unwrap();
         let place = |name: &str| directory.path().join(name);
         // The process number was reused: this process lives, but began at another time.
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn without_a_directory_nothing_is_published_and_nothing_fails() {
-        let plan = workload::suites::named("quick").unwrap();
+        let plan = workload::suites::named("check").unwrap();
         let directory = tempfile::tempdir().unwrap();
         for place in [None, Some(directory.path().join("gone"))] {
             let mut live = Live::within(place.as_deref(), 0, &modelled());

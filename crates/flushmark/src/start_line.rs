@@ -107,11 +107,11 @@ mod tests {
     fn what_cannot_begin_together() {
         let of_group =
             GroupArgs { group: Some("disks".to_owned()), hosts: Some(2), ..GroupArgs::default() };
-        insta::assert_snapshot!(refusal(&of_group, "quick", "/srv"), @"hosts of a group meet in a PostgreSQL store: name it with --store postgres://..., or give each host the same --start-at instead of --group");
-        insta::assert_snapshot!(refusal(&of_group, "quick", "sim:consumer-nvme"), @"sim:consumer-nvme is a model, which takes no real time: it cannot begin together with others");
+        insta::assert_snapshot!(refusal(&of_group, "check", "/srv"), @"hosts of a group meet in a PostgreSQL store: name it with --store postgres://..., or give each host the same --start-at instead of --group");
+        insta::assert_snapshot!(refusal(&of_group, "check", "sim:consumer-nvme"), @"sim:consumer-nvme is a model, which takes no real time: it cannot begin together with others");
         let past =
             GroupArgs { start_at: "2026-01-01T00:00:00Z".parse().ok(), ..GroupArgs::default() };
-        insta::assert_snapshot!(refusal(&past, "quick", "/srv"), @"--start-at 2026-01-01T00:00:00Z is past; give a time to come");
+        insta::assert_snapshot!(refusal(&past, "check", "/srv"), @"--start-at 2026-01-01T00:00:00Z is past; give a time to come");
         let later = Timestamp::now() + jiff::SignedDuration::from_hours(1);
         let later = GroupArgs { start_at: Some(later), ..GroupArgs::default() };
         insta::assert_snapshot!(refusal(&later, "sort-spill", "/srv"), @"--start-at needs tests that are limited in time, and `urls` is not");
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_single_run_waits_for_nobody_and_several_targets_for_each_other() {
-        let plan = suites::named("quick").unwrap();
+        let plan = suites::named("check").unwrap();
         let keep = KeepArgs::default();
         let of = |targets: &[&str]| {
             let targets: Vec<String> = targets.iter().map(|&target| target.to_owned()).collect();
@@ -130,9 +130,9 @@ mod tests {
 
     #[test]
     fn plans_are_the_same_if_their_tests_are() {
-        let [quick, wal] = ["quick", "wal"].map(|name| suites::named(name).unwrap());
-        assert_eq!(identity(&quick), identity(&suites::named("quick").unwrap()));
-        assert_ne!(identity(&quick), identity(&wal));
-        assert_ne!(identity(&quick), identity(&quick.clone().with_time(Duration::from_secs(1))));
+        let [check, wal] = ["check", "wal"].map(|name| suites::named(name).unwrap());
+        assert_eq!(identity(&check), identity(&suites::named("check").unwrap()));
+        assert_ne!(identity(&check), identity(&wal));
+        assert_ne!(identity(&check), identity(&check.clone().with_time(Duration::from_secs(1))));
     }
 }

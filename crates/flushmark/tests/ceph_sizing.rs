@@ -56,7 +56,7 @@ fn a_commit_is_given_modelled_or_published() {
     assert_eq!(modelled["drive"], "micron-5100-eco-960gb");
     let run = run(&[
         "run",
-        "quick",
+        "check",
         "--quiet",
         "--format",
         "json",

@@ -336,7 +336,7 @@ fn the_catalogue_is_filtered() {
 fn a_check_can_decide() {
     // Nothing can be judged on null:, and a use with an unknown grade is not fit. JSON on stdout
     // stays clean.
-    let args = ["run", "quick", "--smoke", "--target", "null:", "--quiet", "--format", "json"];
+    let args = ["run", "check", "--smoke", "--target", "null:", "--quiet", "--format", "json"];
     let document: serde_json::Value = serde_json::from_str(&shown(&args)).unwrap();
     assert_eq!(
         (document["smoke"].as_bool(), document["findings"].as_array().map(Vec::len)),

@@ -395,8 +395,8 @@ fn the_osd_that_got_slower_is_named() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     insta::assert_snapshot!(run.stdout.replace(&file(""), ""), @"
     Compared
-      A  before.json  1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC  baseline
-      B  after.json   1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
+      A  before.json  1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC  baseline
+      B  after.json   1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
 
     B against A
                             A        B  ratio   95 % interval

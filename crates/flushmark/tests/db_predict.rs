@@ -41,7 +41,7 @@ fn rates(document: &Value, row: usize) -> Vec<f64> {
 
 #[test]
 fn a_modelled_drive_and_a_measured_one() {
-    let other = file(&samples::document(samples::quick()));
+    let other = file(&samples::document(samples::check()));
     let document = predicted(&["--on", "sim:consumer-nvme", "--on", name(&other)]);
     assert_eq!(document["schema"], "flushmark/db-predict/1");
     let rows = document["predictions"].as_array().unwrap();
@@ -91,7 +91,7 @@ fn the_page_names_the_server_and_the_drives() {
 #[test]
 fn refusals() {
     let server = samples::server_commits();
-    insta::assert_snapshot!(refused(&samples::document(samples::quick()), &[]), @"flushmark: the result of suite quick is not one of a database server; measure one with `flushmark db commits` or `flushmark db bench`");
+    insta::assert_snapshot!(refused(&samples::document(samples::check()), &[]), @"flushmark: the result of suite check is not one of a database server; measure one with `flushmark db commits` or `flushmark db bench`");
     insta::assert_snapshot!(refused(&server, &["--clients", "64"]), @"flushmark: 64 clients are more than were measured (16), and nothing is known about them; measure that many, or predict for fewer");
     insta::assert_snapshot!(refused(&server, &["--set", "shared_buffers=1GB"]), @"flushmark: the effect of `shared_buffers` on the commits of PostgreSQL is not known; expected one of wal_sync_method, synchronous_commit, fsync");
     let unknown = refused(&server, &["--on", "sim:floppy"]);

@@ -282,7 +282,7 @@ fn an_image_whose_loop_device_an_ordinary_user_cannot_query() {
     fs::hard_link(&image, &second).unwrap();
     fs::remove_file(&image).unwrap();
     let write = |target: &str| {
-        let args = ["run", "quick", "--smoke", "--quiet", "--destroy-data", "--target"];
+        let args = ["run", "check", "--smoke", "--quiet", "--destroy-data", "--target"];
         nobody.run(&[&args[..], &[target]].concat())
     };
     let by_size = write(&second);

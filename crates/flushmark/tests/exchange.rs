@@ -26,7 +26,7 @@ fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 /// A run of milliseconds without a device, in this format.
 fn on_null(more: &[&str]) -> Run {
-    run(&[&["run", "quick", "--smoke", "--quiet", "--target", "null:"], more].concat())
+    run(&[&["run", "check", "--smoke", "--quiet", "--target", "null:"], more].concat())
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn stdin_is_a_file_and_several_runs_are_lines() {
 fn a_run_is_printed_as_programs_read_it() {
     let csv = on_null(&["--format", "csv"]);
     assert!(csv.stdout.starts_with("run,test_number,started_at,host,suite,"), "{}", csv.stdout);
-    assert!(on_null(&["--format", "markdown"]).stdout.starts_with("**quick** (null:, flushmark "));
+    assert!(on_null(&["--format", "markdown"]).stdout.starts_with("**check** (null:, flushmark "));
     assert!(on_null(&["--format", "openmetrics"]).stdout.ends_with("# EOF\n"));
     assert!(!on_null(&["--format", "fio"]).stdout.contains("\"bins\""));
     let plus = on_null(&["--format", "fio+"]).document();
@@ -178,7 +178,7 @@ fn the_file_of_metrics_is_replaced_whole_and_readable_by_its_collector() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(
-        text.contains("flushmark_operations_per_second{suite=\"quick\",target=\"null:\"")
+        text.contains("flushmark_operations_per_second{suite=\"check\",target=\"null:\"")
             && text.ends_with("# EOF\n"),
         "{text}"
     );
@@ -194,7 +194,7 @@ fn the_collector_may_read_the_file_whatever_the_umask() {
     shell.args(["-c", "umask 077; exec \"$0\" \"$@\""]).arg(flushmark().get_program());
     shell
         .args([
-            "run", "quick", "--smoke", "--quiet", "--no-store", "--target", "null:",
+            "run", "check", "--smoke", "--quiet", "--no-store", "--target", "null:",
             "--metrics-file",
         ])
         .arg(&path);

@@ -48,7 +48,7 @@ fn no_such_path() {
 fn no_such_suite_plan_or_engine() {
     let run = smoke("journl", ".", &[]);
     assert_eq!(run.code, Some(2));
-    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: unknown suite or file `journl`; suites are quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill, sort-spill");
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: unknown suite or file `journl`; suites are check, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill, sort-spill");
     assert_eq!(smoke("journal", ".", &["--engine", "spdk"]).code, Some(2));
     let directory = tempfile::tempdir().unwrap();
     let bad = plan(directory.path(), "[[test]]\npattern = \"randwrite\"\nsync = \"fsnyc\"\n");
@@ -109,7 +109,7 @@ fn a_directory_without_write_permission() {
 fn an_ordinary_user_is_served() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let run = as_nobody("quick", directory.path().to_str().unwrap(), &["--format", "json"]);
+    let run = as_nobody("check", directory.path().to_str().unwrap(), &["--format", "json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let drive = &run.document()["drive"];
     assert!(drive["backing"].is_object() || drive.is_null(), "{drive}");
@@ -278,7 +278,7 @@ fn memory_and_layers_are_measured_and_called_what_they_are() {
     let options = format!("lowerdir={},upperdir={},workdir={}", layers[0], layers[1], layers[2]);
     let overlay = Mount::new(TEST, &["-t", "overlay", "-o", &options, "overlay"]);
     for place in [Some(&memory), overlay.as_ref()].into_iter().flatten() {
-        let run = smoke("quick", place.text(), &["--format", "json"]);
+        let run = smoke("check", place.text(), &["--format", "json"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let document = run.document();
         assert!(

@@ -121,10 +121,10 @@ fn drift_is_dated_and_comes_with_what_changed() {
     2 of 20 drives became slower:
 
       host  drive  test                  since (UTC)   before    since  slower  how        what changed then
-      db04  Sdb04  quick: randwrite      2026-10-05   3.22 ms  8.51 ms    2.6x  gradually  no known fact
+      db04  Sdb04  check: randwrite      2026-10-05   3.22 ms  8.51 ms    2.6x  gradually  no known fact
                    4 KiB, fsync=1,
                    depth 1, jobs 1
-      db03  Sdb03  quick: randwrite      2026-11-02   2.91 ms  5.85 ms    2.0x  at once    firmware: 5B2QGXA7
+      db03  Sdb03  check: randwrite      2026-11-02   2.91 ms  5.85 ms    2.0x  at once    firmware: 5B2QGXA7
                    4 KiB, fsync=1,                                                         to 6B2QGXA7
                    depth 1, jobs 1
     ");
@@ -173,7 +173,7 @@ fn latencies_of_all_hosts_are_added_up() {
     insta::assert_snapshot!(fleet.run(&["summary"]).stdout, @"
     12 runs of 12 hosts, the newest of each suite and target (2026-09-21 to 2026-12-07, UTC)
 
-    quick
+    check
       test                  hosts  operations      p50      p99      max  lowest p50      highest p50
       randwrite 4 KiB,         12      36,000  2.92 ms  9.36 ms  9.48 ms  2.81 ms (db00)  9.03 ms (db05)
       fsync=1, depth 1,
@@ -182,13 +182,13 @@ fn latencies_of_all_hosts_are_added_up() {
     insta::assert_snapshot!(fleet.run(&["summary", "--by", "model", "--since", "2026-10-01"]).stdout, @"
     10 runs of 10 hosts, the newest of each suite and target (2026-10-05 to 2026-12-07, UTC)
 
-    Samsung SSD 980 1TB: quick
+    Samsung SSD 980 1TB: check
       test                  hosts  operations      p50      p99      max  lowest p50      highest p50
       randwrite 4 KiB,          7      21,000  2.95 ms  9.41 ms  9.48 ms  2.83 ms (db04)  9.03 ms (db05)
       fsync=1, depth 1,
       jobs 1
 
-    another: quick
+    another: check
       test                  hosts  operations      p50      p99      max  lowest p50      highest p50
       randwrite 4 KiB,          3       9,000  2.89 ms  3.12 ms  3.13 ms  2.81 ms (db09)  2.98 ms (db06)
       fsync=1, depth 1,
@@ -197,7 +197,7 @@ fn latencies_of_all_hosts_are_added_up() {
     insta::assert_snapshot!(fleet.run(&["summary", "--by", "host", "--host", "db05"]).stdout, @"
     1 run of 1 host, the newest of each suite and target (2026-10-26, UTC)
 
-    db05: quick
+    db05: check
       test                                       operations      p50      p99      max
       randwrite 4 KiB, fsync=1, depth 1, jobs 1       3,000  9.03 ms  9.47 ms  9.48 ms
     ");
@@ -258,7 +258,7 @@ fn groups_of_different_sizes_show_where_more_hosts_add_nothing() {
         })
     }));
     insta::assert_snapshot!(fleet.run(&["scaling"]).stdout, @"
-    nfs, quick: randwrite 4 KiB, fsync=1, depth 1, jobs 1
+    nfs, check: randwrite 4 KiB, fsync=1, depth 1, jobs 1
       hosts  per second  MiB/s  each host  of the fewest      p50      p99  began (UTC)
           1       2,381   9.30      2,381          100 %   420 µs   441 µs  2026-09-28 14:13
           2       4,000   15.6      2,000           84 %   500 µs   525 µs  2026-10-05 14:13

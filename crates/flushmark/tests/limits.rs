@@ -157,7 +157,7 @@ fn too_few_open_files_leave_nothing_behind() {
     let mut codes = Vec::new();
     for files in 4..20 {
         let script =
-            format!("ulimit -n {files}; exec {program} run quick --smoke --quiet --target {place}");
+            format!("ulimit -n {files}; exec {program} run check --smoke --quiet --target {place}");
         let run = Run::of(std::process::Command::new("sh").args(["-c", &script]).output().unwrap());
         assert_eq!(entries(directory.path()), Vec::<String>::new(), "{files}: {}", run.stderr);
         codes.push(run.code);

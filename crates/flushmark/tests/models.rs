@@ -110,7 +110,7 @@ fn what_a_model_is_stands_above_its_numbers() {
     let path = directory.path().join("my stick.toml");
     std::fs::write(&path, run(&["models", "usb-stick"]).stdout).unwrap();
     let header = |target: &str| {
-        let shown = run(&["run", "quick", "--time", "100ms", "--quiet", "--target", target]).stdout;
+        let shown = run(&["run", "check", "--time", "100ms", "--quiet", "--target", target]).stdout;
         shown.split("\n\n").next().unwrap().replace(&path.display().to_string(), "FILE")
     };
     insta::assert_snapshot!(header("sim:enterprise-sata,raid=5"), @"

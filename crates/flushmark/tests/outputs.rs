@@ -19,7 +19,7 @@ use serde_json::Value;
 /// A run of milliseconds without a device.
 fn on_null(more: &[&str]) -> std::process::Command {
     let mut command = flushmark();
-    command.args(["run", "quick", "--smoke", "--target", "null:"]).args(more);
+    command.args(["run", "check", "--smoke", "--target", "null:"]).args(more);
     command
 }
 
@@ -42,7 +42,7 @@ fn the_file_holds_what_stdout_shows() {
     let text = Run::of(on_null(&["--quiet", "--output", file.to_str().unwrap()]).output().unwrap());
     assert_eq!(text.code, Some(0));
     assert!(
-        text.stdout.starts_with("target") && document(&file)["suite"] == "quick",
+        text.stdout.starts_with("target") && document(&file)["suite"] == "check",
         "{}",
         text.stdout
     );
@@ -84,7 +84,7 @@ fn a_stdout_that_takes_nothing_does_not_take_the_result_with_it() {
             insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: cannot write to stdout: No space left on device (os error 28)");
         }
     }
-    assert_eq!(document(&file)["suite"], "quick");
+    assert_eq!(document(&file)["suite"], "check");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_reader_of_the_result_that_goes_away_is_no_error() {
     drop((reader, command));
     let run = Run::of(child.wait_with_output().unwrap());
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    assert_eq!(document(&file)["suite"], "quick");
+    assert_eq!(document(&file)["suite"], "check");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn pages_are_ascii_where_the_locale_is() {
     for args in [
         &["suites"][..],
         &["catalogue"],
-        &["run", "quick", "--smoke", "--quiet", "--target", "null:"],
+        &["run", "check", "--smoke", "--quiet", "--target", "null:"],
     ] {
         let page = in_c(args);
         assert!(page.is_ascii() && !page.is_empty(), "{page}");
@@ -251,7 +251,7 @@ fn targets_and_stores_are_reached_only_through_links_that_the_kernel_follows() {
     let missing = own.path().join("missing");
     let short = ["--smoke", "--quiet", "--destroy-data"];
     let target = [&["run", "wal"], &short[..], &["--target"]].concat();
-    let store = ["run", "quick", "--time", "1ms", "--quiet", "--target", "null:", "--store"];
+    let store = ["run", "check", "--time", "1ms", "--quiet", "--target", "null:", "--store"];
     for (name, leads_to, arguments) in [
         ("file", file.as_path(), &target[..]),
         ("directory", own.path(), &target),

@@ -9,7 +9,7 @@ use common::{LoopDevice, entries, needs_root, run};
 use serde_json::Value;
 
 const SUITES: [&str; 9] = [
-    "quick", "journal", "ceph-disk", "slog", "wal", "commits", "fsync-study", "write-cache",
+    "check", "journal", "ceph-disk", "slog", "wal", "commits", "fsync-study", "write-cache",
     "read-scaling",
 ];
 
@@ -103,7 +103,7 @@ fn every_suite_runs_on_a_loop_device() {
 
 #[test]
 fn null_runs_what_needs_no_files() {
-    let run = run(&["run", "quick", "--target", "null:", "--smoke", "--format", "json", "--quiet"]);
+    let run = run(&["run", "check", "--target", "null:", "--smoke", "--format", "json", "--quiet"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let document = run.document();
     assert_eq!(

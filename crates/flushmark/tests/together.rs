@@ -73,7 +73,7 @@ fn several_targets_are_measured_at_once() {
 #[test]
 fn targets_that_cannot_be_measured_at_once() {
     let refused = |words: &[&str]| {
-        let run = run(&[&["run", "quick", "--smoke"], words].concat());
+        let run = run(&[&["run", "check", "--smoke"], words].concat());
         assert_eq!(run.code, Some(2), "{}", run.stderr);
         run.stderr
     };
@@ -88,11 +88,11 @@ fn targets_that_cannot_be_measured_at_once() {
 #[test]
 fn models_are_measured_one_beside_the_other() {
     let targets = ["-t", "sim:consumer-nvme", "-t", "sim:enterprise-nvme"];
-    let page = run(&[&["run", "quick", "--quiet"], &targets[..]].concat());
+    let page = run(&[&["run", "check", "--quiet"], &targets[..]].concat());
     assert_eq!(page.code, Some(0), "{}", page.stderr);
     assert!(page.stdout.contains("== all 2 targets\n"), "{}", page.stdout);
     let group = ["--group", "x", "--hosts", "2", "--store", "postgres://nobody@127.0.0.1:1/x"];
-    let refused = run(&[&["run", "quick"], &targets[..2], &group[..]].concat());
+    let refused = run(&[&["run", "check"], &targets[..2], &group[..]].concat());
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("which takes no real time"), "{}", refused.stderr);
 }

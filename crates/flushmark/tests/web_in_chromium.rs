@@ -279,10 +279,10 @@ fn keys_alone_filter_select_and_compare() {
     shown.page.press("Enter").unwrap();
     shown.until("document.querySelector('.filter').open");
     shown.tab_to("input[name=suite]");
-    shown.type_in("quick");
+    shown.type_in("check");
     shown.page.press("Enter").unwrap();
     shown.until(
-        "location.search.includes('suite=quick') && document.querySelectorAll('.runs tbody \
+        "location.search.includes('suite=check') && document.querySelectorAll('.runs tbody \
                  tr').length === 2",
     );
     for run in ["2", "1"] {

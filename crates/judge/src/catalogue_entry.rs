@@ -442,7 +442,7 @@ mod tests {
         power_loss_protection = "unknown"
 
         [[table]]
-        workload = "quick"
+        workload = "check"
         source = "measured with flushmark 0.1.0, 2026-11"
         source_url = "https://github.com/flushmark/flushmark"
         year = 2026

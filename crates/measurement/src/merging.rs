@@ -101,7 +101,7 @@ impl WorkloadRecord {
     ///
     /// ```
     /// # use workload::{BlockBytes, Test, Work, Workload};
-    /// # let test = workload::suites::named("quick").unwrap().tests[0].clone();
+    /// # let test = workload::suites::named("check").unwrap().tests[0].clone();
     /// let ours = measurement::WorkloadRecord::of(&test);
     /// let theirs = measurement::WorkloadRecord { depth: 7, seed: 7, ..ours.clone() };
     /// let differences = ours.differences(&theirs);

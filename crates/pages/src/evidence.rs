@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn evidence_links_to_the_test_that_it_names() {
-        let results = samples::quick();
+        let results = samples::check();
         let of = |what: &str| {
             let index = test_of(&Evidence::number(what, 1.0, "us"), &results)?;
             Some(results[index].test.clone())

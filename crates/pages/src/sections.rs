@@ -273,7 +273,7 @@ mod golden {
 
     #[test]
     fn missing_data_of_another_tool_is_explained() {
-        let mut document = judged(samples::quick());
+        let mut document = judged(samples::check());
         document.source = Some(Source {
             tool: "fio".to_owned(),
             version: Some("3.33".to_owned()),
@@ -311,7 +311,7 @@ mod golden {
 
     #[test]
     fn missing_charts_over_time_are_explained() {
-        let mut document = judged(samples::quick());
+        let mut document = judged(samples::check());
         assert!(
             text(&document).contains("No charts over time: every test was shorter than 3 seconds.")
         );
@@ -367,13 +367,13 @@ mod golden {
         ] {
             assert!(html.contains(part), "`{part}` is missing in {html}");
         }
-        assert!(!text(&judged(samples::quick())).contains("processor waits"));
+        assert!(!text(&judged(samples::check())).contains("processor waits"));
     }
 
     #[test]
     fn repetitions_of_a_test_are_numbered() {
         let twice =
-            samples::quick().into_iter().flat_map(|result| [result.clone(), result]).collect();
+            samples::check().into_iter().flat_map(|result| [result.clone(), result]).collect();
         let text = text(&judged(twice));
         assert!(text.contains("write + fsync (1 of 2)") && text.contains("write + fsync (2 of 2)"));
     }
@@ -386,7 +386,7 @@ mod golden {
 
     #[test]
     fn headings_skip_no_level() {
-        let mut documents: Vec<RunDocument> = ["quick", "fsync-study", "write-cache", "slog"]
+        let mut documents: Vec<RunDocument> = ["check", "fsync-study", "write-cache", "slog"]
             .map(|suite| judged(samples::suite(suite, 15.0, 1700.0)))
             .into();
         for result in documents.iter_mut().flat_map(|document| &mut document.results) {
@@ -435,14 +435,14 @@ mod golden {
 
     #[test]
     fn the_tab_title_names_the_drive_or_the_comparison() {
-        let (one, other) = (judged(samples::quick()), judged(samples::quick()));
+        let (one, other) = (judged(samples::check()), judged(samples::check()));
         let run = |label: &str, document| Run { label: label.to_owned(), document };
-        insta::assert_snapshot!(tab_title(&[run("check", &one)]), @"/var/lib/db, quick");
+        insta::assert_snapshot!(tab_title(&[run("check", &one)]), @"/var/lib/db, check");
         insta::assert_snapshot!(tab_title(&[run("before", &one), run("after", &other)]), @"before and after: /var/lib/db");
         insta::assert_snapshot!(tab_title(&[run("#1 /var/lib/db", &one), run("#2 /var/lib/db", &other)]), @"#1 /var/lib/db and #2 /var/lib/db");
         let page = crate::report(&[run("check", &one)]);
         assert!(
-            page.contains("<title>/var/lib/db, quick · flushmark</title>"),
+            page.contains("<title>/var/lib/db, check · flushmark</title>"),
             "{}",
             &page[..2000]
         );
@@ -451,8 +451,8 @@ mod golden {
     #[test]
     fn a_comparison_states_its_result_before_its_charts() {
         let (one, other) = (
-            judged(samples::suite("quick", 15.0, 1700.0)),
-            judged(samples::suite("quick", 15.0, 850.0)),
+            judged(samples::suite("check", 15.0, 1700.0)),
+            judged(samples::suite("check", 15.0, 850.0)),
         );
         let runs = [("before <b>", &one), ("after", &other)]
             .map(|(label, document)| Run { label: label.to_owned(), document });
@@ -477,7 +477,7 @@ mod golden {
     #[test]
     fn runs_without_a_test_in_common_say_so() {
         let (one, mut other) =
-            (judged(samples::quick()), judged(samples::suite("slog", 15.0, 1700.0)));
+            (judged(samples::check()), judged(samples::suite("slog", 15.0, 1700.0)));
         other.suite = "slog".to_owned();
         let both = [("a", &one), ("b", &other)]
             .map(|(label, document)| Run { label: label.to_owned(), document });

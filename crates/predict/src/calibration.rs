@@ -232,7 +232,7 @@ mod tests {
         steps.loads[0].rows_per_s = Some(1e5);
         insta::assert_snapshot!(steps.loads_of(&[4]).unwrap_err(), @"the result has steps of the Insert Benchmark, whose clients are those of the run; leave out --clients");
         let of = |document| Calibration::of(&document).unwrap_err();
-        insta::assert_snapshot!(of(samples::document(samples::quick())), @"the result of suite quick is not one of a database server; measure one with `flushmark db commits` or `flushmark db bench`");
+        insta::assert_snapshot!(of(samples::document(samples::check())), @"the result of suite check is not one of a database server; measure one with `flushmark db commits` or `flushmark db bench`");
     }
 
     /// A server's document with this storage.

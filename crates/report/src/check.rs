@@ -98,7 +98,7 @@ fn next_command(document: &RunDocument) -> String {
     };
     let grade = |fit_for| document.fitness.get(&fit_for).map(|fitness| fitness.grade);
     let (suite, why) = if grade(Use::General) == Some(Grade::Unknown) {
-        ("quick", "to measure again")
+        ("check", "to measure again")
     } else if grade(Use::DatabaseLog) <= Some(Grade::Fair)
         || matches!(document.target.kind, TargetKind::Nbd | TargetKind::Image | TargetKind::Objects)
     {
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn the_next_command_can_be_pasted() {
         let next = |given: &str, kind: TargetKind| {
-            let mut document = judged(samples::quick());
+            let mut document = judged(samples::check());
             document.target.given = given.to_owned();
             document.target.kind = kind;
             next_command(&document)
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_ascii_page_is_ascii_throughout() {
-        let mut results = samples::quick();
+        let mut results = samples::check();
         results[0].notes.push("every 5th write took 90 µs".to_owned());
         let ascii = Look { glyphs: crate::look::Glyphs::Ascii, ..Look::plain() };
         let page = check_page(&judged(results), &ascii);
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_whole_page() {
-        insta::assert_snapshot!(check_page(&judged(samples::quick()), &Look::plain()), @"
+        insta::assert_snapshot!(check_page(&judged(samples::check()), &Look::plain()), @"
         Cost of each operation (4 KiB, random, one at a time unless noted)
                                      per second      p50      p99    p99.9      max  flushes each
           write                          66,667    15 µs  15.6 µs    24 µs    75 µs             -

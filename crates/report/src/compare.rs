@@ -56,7 +56,7 @@ fn legend(comparison: &Comparison, look: &Look) -> String {
         .of(&sides, look)
 }
 
-/// A side in a line: `3 runs of quick on /srv, 2026-11-20 to 2026-11-21`.
+/// A side in a line: `3 runs of check on /srv, 2026-11-20 to 2026-11-21`.
 fn described(group: &GroupRecord) -> String {
     let runs = counted(u64::from(group.runs), "run");
     let day = |time: &str| time.split('T').next().unwrap_or(time).to_owned();

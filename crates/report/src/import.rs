@@ -107,13 +107,13 @@ mod golden {
             drive: Some("nvme0n1".to_owned()),
             ..Source::default()
         };
-        let one = RunDocument { source: Some(source), ..samples::document(samples::quick()) };
+        let one = RunDocument { source: Some(source), ..samples::document(samples::check()) };
         let skipped =
             vec![Skipped { test: "trims".to_owned(), because: "it only trimmed".to_owned() }];
         let two = RunDocument {
             source: None,
             skipped,
-            ..samples::document(samples::quick()[..1].to_vec())
+            ..samples::document(samples::check()[..1].to_vec())
         };
         let remarks =
             ["message from fio outside the document: fio: pid=5, err=28/file:filesetup.c"

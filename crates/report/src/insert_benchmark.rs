@@ -389,7 +389,7 @@ mod tests {
         7,001 queries/s, p50 120 µs, p99 120 µs, SLA met
         7,001 queries/s, p50 120 µs, p99 120 µs, SLA failed: 55 % of the rows
         ");
-        assert_eq!(step_words(&samples::quick()[0]), None);
+        assert_eq!(step_words(&samples::check()[0]), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::tables::results_page;
 use crate::target::target_header;
 
 /// The suite of `flushmark check`.
-const CHECK_SUITE: &str = "quick";
+const CHECK_SUITE: &str = "check";
 /// Characters of a note shown in a list; `results show` shows the whole note.
 const NOTE_CHARACTERS: usize = 30;
 
@@ -169,7 +169,7 @@ mod tests {
                 serial: Some("S5GX".to_owned()),
                 firmware: None,
             }],
-            suite: "quick".to_owned(),
+            suite: "check".to_owned(),
             target: "/srv/pg".to_owned(),
             tool: "flushmark 0.1.0".to_owned(),
             tests: 8,
@@ -213,26 +213,26 @@ mod tests {
     fn a_list() {
         insta::assert_snapshot!(run_list(&runs(), true, &Look { columns: 120, ..Look::plain() }), @"
          id  when (UTC)        host  drive or target            suite     p50      p99  tags         state
-        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    quick  164 µs  1.28 ms  after fleet  -
-        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    quick  164 µs  1.28 ms  after fleet  interrupted
-          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  quick       -        -  -            running
+        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  after fleet  -
+        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  after fleet  interrupted
+          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  check       -        -  -            running
 
         p50 and p99 are those of the first test with commits.
         The newest 3; use --limit to show more.
         ");
         insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 150, ..Look::plain() }), @"
          id  when (UTC)        host  drive or target            suite     p50      p99  tags         note                            state
-        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    quick  164 µs  1.28 ms  after fleet  -                               -
-        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    quick  164 µs  1.28 ms  after fleet  with the firmware of last spr…  interrupted
-          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  quick       -        -  -            -                               running
+        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  after fleet  -                               -
+        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  after fleet  with the firmware of last spr…  interrupted
+          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  check       -        -  -            -                               running
 
         p50 and p99 are those of the first test with commits.
         ");
         insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 72, ..Look::plain() }), @"
          id  when (UTC)        drive or target          suite     p50      p99
-        112  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  quick  164 µs  1.28 ms
-        111  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  quick  164 µs  1.28 ms
-          7  2026-11-20 19:30  sim:micron-5100-eco-960gb  quick       -        -
+        112  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  check  164 µs  1.28 ms
+        111  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  check  164 µs  1.28 ms
+          7  2026-11-20 19:30  sim:micron-5100-eco-960gb  check       -        -
 
         p50 and p99 are those of the first test with commits.
         ");
@@ -242,7 +242,7 @@ mod tests {
     fn a_list_of_complete_runs_has_no_column_for_states() {
         insta::assert_snapshot!(run_list(&[run("1")], false, &Look::plain()), @"
         id  when (UTC)        host  drive or target          suite     p50      p99  tags
-         1  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB  quick  164 µs  1.28 ms  after fleet
+         1  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB  check  164 µs  1.28 ms  after fleet
 
         p50 and p99 are those of the first test with commits.
         ");
@@ -266,7 +266,7 @@ mod tests {
                   "firmware": null
                 }
               ],
-              "suite": "quick",
+              "suite": "check",
               "target": "/srv/pg",
               "tool": "flushmark 0.1.0",
               "tests": 8,
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_kept_check_has_the_page_of_check() {
-        let document = samples::document(samples::quick());
+        let document = samples::document(samples::check());
         let page =
             kept_page(&StoredRun { summary: run("3"), document: document.clone() }, &Look::plain());
         assert!(page.ends_with(&check_page(&document, &Look::plain())));

@@ -157,11 +157,11 @@ mod golden {
 
     #[test]
     fn reads_as_plain_text() {
-        let mut document = samples::document(samples::quick());
+        let mut document = samples::document(samples::check());
         // Another tool's commit has two latencies that must not be added.
         document.results[1].commit_us = None;
         insta::assert_snapshot!(markdown(&document), @"
-        **quick** (/var/lib/db, flushmark 0.1.0, 2026-11-20)
+        **check** (/var/lib/db, flushmark 0.1.0, 2026-11-20)
 
         | test                      | per second | MiB/s | commits/s | latency of |     p50 |     p99 |   p99.9 |     max |
         |---------------------------|-----------:|------:|----------:|------------|--------:|--------:|--------:|--------:|
@@ -180,9 +180,9 @@ mod golden {
     #[test]
     fn the_time_of_a_sort_is_broken_down() {
         let document =
-            samples::document(vec![samples::sorts().remove(3), samples::quick().remove(0)]);
+            samples::document(vec![samples::sorts().remove(3), samples::check().remove(0)]);
         insta::assert_snapshot!(markdown(&document), @"
-        **quick** (/var/lib/db, flushmark 0.1.0, 2026-11-20)
+        **check** (/var/lib/db, flushmark 0.1.0, 2026-11-20)
 
         | test                  | per second | MiB/s | commits/s | latency of |    p50 |     p99 |  p99.9 |     max |
         |-----------------------|-----------:|------:|----------:|------------|-------:|--------:|-------:|--------:|
@@ -199,7 +199,7 @@ mod golden {
 
     #[test]
     fn names_from_outside_are_escaped() {
-        let mut document = samples::document(samples::quick()[..1].to_vec());
+        let mut document = samples::document(samples::check()[..1].to_vec());
         document.results[0].test = "a|b`c`<script>*[x](y)\nnext & last".to_owned();
         document.suite = "<b>".to_owned();
         insta::assert_snapshot!(markdown(&document), @r"

@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn each_remark_appears_once_with_its_tests() {
-        let mut results = samples::quick();
+        let mut results = samples::check();
         results[0]
             .notes
             .push("the filesystem refuses O_DIRECT, so the page cache was used".to_owned());
@@ -77,6 +77,6 @@ mod tests {
             result.notes = vec!["the drive was busy".to_owned()];
         }
         insta::assert_snapshot!(notes(&results, &[], &Look::plain()), @"  all tests: the drive was busy");
-        assert_eq!(notes(&samples::quick(), &[], &Look::plain()), "");
+        assert_eq!(notes(&samples::check(), &[], &Look::plain()), "");
     }
 }

@@ -53,12 +53,12 @@ mod tests {
     fn an_ascii_terminal_gets_ascii() {
         let ascii = Look { glyphs: Glyphs::Ascii, ..Look::plain() };
         insta::assert_snapshot!(live_line(Some(11_980.0), Some(131.2), Duration::from_secs(31), &ascii), @"11,980 IOPS, p99 131 us, 31 s left");
-        assert!(done_line("[1/8]", &samples::quick()[0], &ascii).is_ascii());
+        assert!(done_line("[1/8]", &samples::check()[0], &ascii).is_ascii());
     }
 
     #[test]
     fn lines() {
-        let results = samples::quick();
+        let results = samples::check();
         insta::assert_snapshot!(done_line("[1/8]", &results[0], &Look::plain()), @"[1/8] write: 66,667 IOPS, p50 15 µs, p99 15.6 µs");
         insta::assert_snapshot!(done_line("[2/8]", &results[1], &Look::plain()), @"[2/8] write + fsync: 487 commits/s, p50 2.06 ms, p99 2.14 ms");
         insta::assert_snapshot!(live_line(Some(11_980.0), Some(131.2), Duration::from_secs(31), &Look::plain()), @"11,980 IOPS, p99 131 µs, 31 s left");

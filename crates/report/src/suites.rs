@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn the_built_in_suites() {
         insta::assert_snapshot!(suites(&workload::suites::all(), &Look::plain()), @r#"
-        quick         8 tests, 39 s
+        check         8 tests, 39 s
             What does a commit cost here, and why?
             from: flushmark; the control row without durability is pg_test_fsync's idea
         journal       3 tests, 47 s

@@ -19,7 +19,7 @@ pub fn modelled() -> RunDocument {
     RunDocument::from_json(MODELLED).unwrap()
 }
 
-/// A run of `quick` with these results, without findings and grades.
+/// A run of `check` with these results, without findings and grades.
 pub fn document(results: Vec<TestResult>) -> RunDocument {
     RunDocument {
         schema: SCHEMA.to_owned(),
@@ -28,7 +28,7 @@ pub fn document(results: Vec<TestResult>) -> RunDocument {
         source: None,
         merged_runs: None,
         group: None,
-        suite: "quick".to_owned(),
+        suite: "check".to_owned(),
         smoke: false,
         target: TargetRecord::new("/var/lib/db", TargetKind::Directory),
         host: HostFacts::default(),

@@ -3,7 +3,7 @@
 //!
 //! | module | samples |
 //! | --- | --- |
-//! | [`suite`](fn@suite), [`quick`], [`sorts`] | results of a built-in suite on a drive with given latencies |
+//! | [`suite`](fn@suite), [`check`], [`sorts`] | results of a built-in suite on a drive with given latencies |
 //! | [`series`] | results whose latency varies from second to second |
 //! | [`machine`] | machines that lead to different findings, each with results and facts |
 //! | [`osds`](fn@osds) | results of the OSDs of a Ceph cluster, one of them slow |
@@ -37,6 +37,6 @@ pub use document::document;
 pub use insert_benchmark::insert_benchmark;
 pub use osds::osds;
 pub use server_commits::server_commits;
-pub use suite::{quick, sorts, spread, suite};
+pub use suite::{check, sorts, spread, suite};
 pub use traced::{fsync_on_ext4, traced};
 pub use watched::{activity, watched};

@@ -11,11 +11,11 @@ use crate::document::modelled;
 use crate::measured::measured;
 
 fn test(name: &str) -> Test {
-    let plan = workload::suites::named("quick").unwrap();
+    let plan = workload::suites::named("check").unwrap();
     plan.tests
         .into_iter()
         .find(|test| test.name == name)
-        .unwrap_or_else(|| panic!("no test {name} in quick"))
+        .unwrap_or_else(|| panic!("no test {name} in check"))
 }
 
 /// The workload of a test of `check`, by its name.

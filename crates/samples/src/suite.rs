@@ -159,8 +159,8 @@ fn price(sync: SyncMethod) -> f64 {
 }
 
 /// The measurements of `check` on a consumer NVMe drive.
-pub fn quick() -> Vec<TestResult> {
-    suite("quick", 15.0, 1700.0)
+pub fn check() -> Vec<TestResult> {
+    suite("check", 15.0, 1700.0)
 }
 
 /// About `count` latencies around `us`, with a small tail at three times that.

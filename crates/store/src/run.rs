@@ -294,7 +294,7 @@ mod tests {
             at: "2026-11-20T10:00:00Z".parse().unwrap(),
             host: None,
             drives: Vec::new(),
-            suite: "quick".to_owned(),
+            suite: "check".to_owned(),
             target: "/srv".to_owned(),
             tool: "fio".to_owned(),
             tests: 1,

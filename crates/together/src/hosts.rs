@@ -428,7 +428,7 @@ mod tests {
             name: "disks".to_owned(),
             hosts,
             member: member.to_owned(),
-            plan: "quick".to_owned(),
+            plan: "check".to_owned(),
             patience: Duration::from_secs(20),
         }
     }

@@ -425,7 +425,7 @@ fn collect(fleet: &mut Fleet) -> anyhow::Result<String> {
     if let Some(line) = again.lines().find(changed) {
         anyhow::bail!("collecting again changed something: {line}");
     }
-    let (checks, nightly) = (fleet.runs_of("quick")?, fleet.runs_of("nightly")?);
+    let (checks, nightly) = (fleet.runs_of("check")?, fleet.runs_of("nightly")?);
     let count = |runs: &[Value], host: &str| runs.iter().filter(|run| run["host"] == host).count();
     for Layout { host, drives } in LAYOUT {
         let kept = (count(&checks, host), count(&nightly, host));

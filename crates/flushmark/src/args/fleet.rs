@@ -17,7 +17,7 @@ Examples:
   flushmark fleet outliers --model PM9A3 --since 30d
   flushmark fleet drift --since 26w
   flushmark fleet table --format markdown
-  flushmark fleet scaling --suite quick
+  flushmark fleet scaling --suite check
   flushmark fleet report --since 30d -o fleet.html")]
 pub struct FleetArgs {
     #[command(subcommand)]
@@ -42,7 +42,7 @@ pub enum FleetCommand {
     Drift(ChoiceArgs),
     /// Show the mean latency of fsync and fdatasync after 16 KiB and 2 MiB, host by host
     ///
-    /// Looks at tests with one job, such as those of `fsync-study` and `quick`, and takes the newest
+    /// Looks at tests with one job, such as those of `fsync-study` and `check`, and takes the newest
     /// run of each filesystem that has one.
     Table(TableArgs),
     /// Show what each test made with one, two and more hosts at once

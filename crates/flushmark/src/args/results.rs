@@ -169,7 +169,7 @@ pub struct NoteArgs {
 #[command(after_help = "\
 Examples:
   flushmark results delete 12 13
-  flushmark results delete --until 104w --suite quick --yes")]
+  flushmark results delete --until 104w --suite check --yes")]
 pub struct DeleteArgs {
     /// Numbers of the runs
     #[arg(value_name = "RUN")]

@@ -16,7 +16,7 @@ const PREPARE_TIME_MAX: Duration = Duration::from_secs(6);
 
 /// Measures, judges and prints each part as soon as it is known.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
-    let plan: Plan = suites::named("quick").context("the built-in suite `quick` is missing")?;
+    let plan: Plan = suites::named("check").context("the built-in suite `check` is missing")?;
     let measurement = Measurement {
         plan: &plan,
         targets: std::slice::from_ref(&args.path),

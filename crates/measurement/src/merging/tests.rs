@@ -9,7 +9,7 @@ use crate::document::{RunDocument, Skipped, Source};
 use crate::result::Measured;
 
 fn test() -> Test {
-    let plan = workload::suites::named("quick").unwrap();
+    let plan = workload::suites::named("check").unwrap();
     plan.tests.into_iter().find(|test| test.name == "write + fsync").unwrap()
 }
 

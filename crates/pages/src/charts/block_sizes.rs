@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_few_sizes_make_no_curve() {
-        let results = samples::quick();
+        let results = samples::check();
         assert!(
             figures("run-1", &[NamedRun { name: "here".to_owned(), results: &results }]).is_empty()
         );

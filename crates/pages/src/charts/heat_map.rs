@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn of(bins: Vec<Vec<(u32, u64)>>) -> Option<Figure> {
-        let mut result = samples::quick().remove(1);
+        let mut result = samples::check().remove(1);
         result.series.commit_bins = bins;
         figure("id".to_owned(), "title".to_owned(), &result)
     }
@@ -209,7 +209,7 @@ mod tests {
         };
         assert_eq!((map.bins, map.cells.len()), (10, 3));
         assert!(of(vec![vec![(u32::MAX, 1)]; 3]).is_none());
-        let mut result = samples::quick().remove(1);
+        let mut result = samples::check().remove(1);
         result.series.interval_s = -1.0;
         result.series.commit_bins = vec![vec![(60, 1)]; 3];
         assert!(figure(String::new(), String::new(), &result).is_some());

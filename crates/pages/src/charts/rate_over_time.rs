@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     fn of(per_s: Vec<f64>) -> (Figure, RateOverTime) {
-        let mut result = samples::quick().remove(1);
+        let mut result = samples::check().remove(1);
         result.series.commit_p99_us = vec![Some(80.0); per_s.len()];
         result.series.commit_p99_us[per_s.len() / 2] = Some(9e5);
         result.series.iops = per_s;

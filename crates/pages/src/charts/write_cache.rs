@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn one_setting_alone_is_no_matrix() {
-        assert!(figures("run-1", &samples::quick()).is_empty());
+        assert!(figures("run-1", &samples::check()).is_empty());
         let mut off = samples::suite("write-cache", 15.0, 1700.0);
         off.retain(|result| result.workload.write_cache == WriteCache::Off);
         assert!(figures("run-1", &off).is_empty());

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     fn page() -> String {
-        let mut results = samples::quick();
+        let mut results = samples::check();
         let anatomies = vec![samples::fsync_on_ext4(100)];
         results[1].trace = Some(TraceRecord { anatomies, events: 1000, ..TraceRecord::default() });
         let document = samples::document(results);
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_run_without_traces_has_no_such_section() {
-        let document = samples::document(samples::quick());
+        let document = samples::document(samples::check());
         let page = crate::report(&[crate::Run { label: "check".to_owned(), document: &document }]);
         assert!(!page.contains("-commits\""));
     }

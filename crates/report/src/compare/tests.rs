@@ -19,9 +19,9 @@ fn lasting(mut result: TestResult, seconds: u32, phase: f64) -> TestResult {
     result
 }
 
-/// A run of `quick`'s first test and of its commit tests on a drive with this sync latency.
+/// A run of `check`'s first test and of its commit tests on a drive with this sync latency.
 fn run(sync_us: f64, seconds: u32, phase: f64) -> RunDocument {
-    let results = samples::suite("quick", 15.0, sync_us);
+    let results = samples::suite("check", 15.0, sync_us);
     samples::document(
         results.into_iter().take(4).map(|result| lasting(result, seconds, phase)).collect(),
     )
@@ -58,8 +58,8 @@ fn the_whole_page() {
     );
     insta::assert_snapshot!(page, @"
     Compared
-      A  before.json  1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC  baseline
-      B  after.json   1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
+      A  before.json  1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC  baseline
+      B  after.json   1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
 
     B against A
                             A        B  ratio   95 % interval
@@ -111,9 +111,9 @@ fn two_candidates_and_every_figure_of_one_test() {
         compare_page(&compared(&[one(1700.0, 0.0)], &candidates), Figures::All, &Look::plain());
     insta::assert_snapshot!(page, @"
     Compared
-      A  before.json    1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC   baseline
-      B  b.json         1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
-      C  c.json,d.json  2 runs of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
+      A  before.json    1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC   baseline
+      B  b.json         1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
+      C  c.json,d.json  2 runs of check on /var/lib/db, 2026-11-20 19:30:00 UTC
 
     B against A
                             A        B  ratio  95 % interval
@@ -216,7 +216,7 @@ fn closing_sentences() {
     insta::assert_snapshot!(last_sentence(&before, &[run(1700.0, 30, 1.0)]), @"No difference between B and A that is more than noise, in all 4 tests.");
     insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 5, 1.0)]), @"Inconclusive in all 4 tests: too few values to know how much they vary. B was measured 1.00 to 2.1 times as fast as A. Run longer tests, or pass several runs per side separated by commas.");
     let mut mixed = run(800.0, 30, 1.0);
-    mixed.results[1] = lasting(samples::suite("quick", 15.0, 2500.0).remove(1), 30, 1.0);
+    mixed.results[1] = lasting(samples::suite("check", 15.0, 2500.0).remove(1), 30, 1.0);
     mixed.results[2] = lasting(mixed.results[2].clone(), 5, 1.0);
     insta::assert_snapshot!(last_sentence(&before, &[mixed]), @"B commits 2.1 times as fast as A in 1 of 4 tests; 1.47 times as slow as A in 1; 1 is within noise; 1 is inconclusive.");
     let only = |run: &RunDocument, tests: std::ops::Range<usize>| RunDocument {
@@ -256,7 +256,7 @@ fn ratios_are_put_in_words_and_never_below_one() {
     // Ratios on both sides of 1, without a verdict.
     let before = [run(1700.0, 5, 0.0)];
     let mut mixed = run(800.0, 5, 1.0);
-    mixed.results[1] = lasting(samples::suite("quick", 15.0, 2500.0).remove(1), 5, 1.0);
+    mixed.results[1] = lasting(samples::suite("check", 15.0, 2500.0).remove(1), 5, 1.0);
     insta::assert_snapshot!(last_sentence(&before, &[mixed]), @"Inconclusive in all 4 tests: too few values to know how much they vary. B was measured between 1.47 times as slow and 2.1 times as fast as A. Run longer tests, or pass several runs per side separated by commas.");
 }
 
@@ -320,8 +320,8 @@ fn markdown_for_a_ticket() {
     insta::assert_snapshot!(markdown, @r"
     **B commits 2.1 times as fast as A in 1 of 2 tests; 1 is within noise. 2 tests have no counterpart and are not compared.**
 
-    - A: `before.json`, 1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
-    - B: `after.json`, 1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
+    - A: `before.json`, 1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
+    - B: `after.json`, 1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
 
     | B against A | A | B | ratio | 95 % interval | |
     | --- | ---: | ---: | ---: | ---: | --- |

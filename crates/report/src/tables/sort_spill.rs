@@ -72,7 +72,7 @@ mod golden {
 
     #[test]
     fn below_the_usual_table() {
-        let results = [samples::sorts().remove(0), samples::quick().remove(0)];
+        let results = [samples::sorts().remove(0), samples::check().remove(0)];
         insta::assert_snapshot!(super::super::tests::table(&results, &Look::plain()) + &of_sorts(&results, &Look::plain()), @"
         test   engine  per second  MiB/s     p50      p99   p99.9      max
         urls   psync        2,051    513  488 µs   507 µs  780 µs  2.44 ms

@@ -30,8 +30,8 @@ mod golden {
     use super::*;
 
     #[test]
-    fn the_quick_suite() {
-        insta::assert_snapshot!(table(&samples::quick(), &Look::plain()), @"
+    fn the_check_suite() {
+        insta::assert_snapshot!(table(&samples::check(), &Look::plain()), @"
         test                   engine  per second  MiB/s      p50      p99    p99.9      max  flushes each
         write                  psync       66,667    260    15 µs  15.6 µs    24 µs    75 µs             -
         write + fsync          psync          487   1.90  2.06 ms  2.14 ms  3.29 ms  10.3 ms          1.00

@@ -194,7 +194,7 @@ fn the_same_document_is_kept_once(place: &Place) {
     let id = keep(&mut store, &checked(), &from("db1"));
     assert_eq!(store.insert(&checked(), &Origin::default()).unwrap(), Inserted::Already(id));
     // Also one that was measured here, from the file written by --output.
-    let later = at(checked(), "2026-11-20T10:00:00Z", "quick");
+    let later = at(checked(), "2026-11-20T10:00:00Z", "check");
     let begun = store
         .begin(&RunDocument { results: Vec::new(), ..later.clone() }, &Origin::default())
         .unwrap();
@@ -389,7 +389,7 @@ fn the_last_run_is_ones_own(place: &Place) {
     let own = |name: &str| HostScope::Own(name.to_owned());
     assert_eq!(store.newest(&HostScope::All, 0).unwrap(), None);
     let mut keep_on = |day: u32, host: Option<&str>| {
-        let document = at(checked(), &format!("2026-01-0{day}T00:00:00Z"), "quick");
+        let document = at(checked(), &format!("2026-01-0{day}T00:00:00Z"), "check");
         keep(&mut store, &document, &Origin { host: host.map(str::to_owned) })
     };
     let (a, b, nobodys, c) = (
@@ -401,7 +401,7 @@ fn the_last_run_is_ones_own(place: &Place) {
     // A run that is being measured does not count, whatever its start time.
     let mut measuring = open(&place.here);
     for day in ["05", "06"] {
-        let begun = at(checked(), &format!("2026-01-{day}T00:00:00Z"), "quick");
+        let begun = at(checked(), &format!("2026-01-{day}T00:00:00Z"), "check");
         measuring.begin(&RunDocument { results: Vec::new(), ..begun }, &from("db1")).unwrap();
     }
     for (whose, runs) in [
@@ -421,16 +421,16 @@ fn the_last_run_is_ones_own(place: &Place) {
 fn runs_before_one_measured_the_same(place: &Place) {
     let mut store = open(&place.here);
     let on = |day: u32, suite: &str| at(checked(), &format!("2026-01-0{day}T00:00:00Z"), suite);
-    let a = keep(&mut store, &on(1, "quick"), &from("db1"));
-    let b = keep(&mut store, &on(2, "quick"), &from("db1"));
-    let elsewhere = keep(&mut store, &on(3, "quick"), &from("db2"));
+    let a = keep(&mut store, &on(1, "check"), &from("db1"));
+    let b = keep(&mut store, &on(2, "check"), &from("db1"));
+    let elsewhere = keep(&mut store, &on(3, "check"), &from("db2"));
     keep(&mut store, &on(3, "slog"), &from("db1"));
-    keep(&mut store, &on(3, "quick-er"), &Origin::default());
-    let mut other_target = on(3, "quick");
+    keep(&mut store, &on(3, "check-er"), &Origin::default());
+    let mut other_target = on(3, "check");
     other_target.target = measurement::TargetRecord::new("/dev/sdz", TargetKind::BlockDevice);
     keep(&mut store, &other_target, &from("db1"));
     // One drive more, of which only a name is known.
-    let mut other_drives = on(4, "quick");
+    let mut other_drives = on(4, "check");
     other_drives.source = Some(measurement::Source {
         tool: "fio".to_owned(),
         version: None,
@@ -444,11 +444,11 @@ fn runs_before_one_measured_the_same(place: &Place) {
         &from("db1"),
     );
     let interrupted =
-        store.begin(&RunDocument { results: Vec::new(), ..on(6, "quick") }, &from("db1")).unwrap();
-    store.finish(interrupted, &on(6, "quick"), End::Interrupted).unwrap();
-    let c = keep(&mut store, &on(7, "quick"), &from("db1"));
+        store.begin(&RunDocument { results: Vec::new(), ..on(6, "check") }, &from("db1")).unwrap();
+    store.finish(interrupted, &on(6, "check"), End::Interrupted).unwrap();
+    let c = keep(&mut store, &on(7, "check"), &from("db1"));
     // Within the same second, the higher number is the later run.
-    let d = keep(&mut store, &RunDocument { smoke: true, ..on(7, "quick") }, &from("db1"));
+    let d = keep(&mut store, &RunDocument { smoke: true, ..on(7, "check") }, &from("db1"));
 
     assert_eq!(store.earlier(d, 10).unwrap(), [c, b, a]);
     assert_eq!(store.earlier(c, 1).unwrap(), [b]);
@@ -528,13 +528,13 @@ fn figures_of_many_runs(place: &Place) {
     let mut store = open(&place.here);
     let always = Filter::default();
     assert!(store.figures(Which::All, &always).unwrap().runs.is_empty());
-    let old = keep(&mut store, &at(checked(), "2026-01-02T00:00:00Z", "quick"), &from("db1"));
-    let new = keep(&mut store, &at(checked(), "2026-02-02T00:00:00Z", "quick"), &from("db1"));
+    let old = keep(&mut store, &at(checked(), "2026-01-02T00:00:00Z", "check"), &from("db1"));
+    let new = keep(&mut store, &at(checked(), "2026-02-02T00:00:00Z", "check"), &from("db1"));
     let other = keep(&mut store, &at(checked(), "2026-01-09T00:00:00Z", "wal"), &from("db1"));
     // Nobody knows whose drive this is.
-    keep(&mut store, &at(checked(), "2026-03-02T00:00:00Z", "quick"), &Origin::default());
+    keep(&mut store, &at(checked(), "2026-03-02T00:00:00Z", "check"), &Origin::default());
     // One that is still being measured.
-    store.begin(&at(checked(), "2026-03-03T00:00:00Z", "quick"), &from("db1")).unwrap();
+    store.begin(&at(checked(), "2026-03-03T00:00:00Z", "check"), &from("db1")).unwrap();
     let mut ids = |which, filter: &Filter| -> Vec<RunId> {
         store.figures(which, filter).unwrap().runs.iter().map(|run| run.id).collect()
     };
@@ -544,7 +544,7 @@ fn figures_of_many_runs(place: &Place) {
     assert_eq!(ids(Which::Newest, &january), [old, other]);
     let figures = store.figures(Which::Newest, &january).unwrap();
     let run = &figures.runs[0];
-    assert_eq!((run.host.as_str(), run.suite.as_str()), ("db1", "quick"));
+    assert_eq!((run.host.as_str(), run.suite.as_str()), ("db1", "check"));
     assert_eq!(run.drive, store::DriveName::of(&checked()).into_iter().next());
     for (result, &(name, p50_us)) in checked().results.iter().zip(&run.tests) {
         assert_eq!((&figures.names[name], p50_us), (&result.test, result.p50_us()));
@@ -592,7 +592,7 @@ fn runs_that_began_together(place: &Place) {
             starts: Vec::new(),
             notes: Vec::new(),
         }),
-        ..at(checked(), started_at, "quick")
+        ..at(checked(), started_at, "check")
     };
     assert!(store.groups(&Filter::default()).unwrap().is_empty());
     let mut keep =
@@ -655,7 +655,7 @@ fn many_open_a_new_store_at_once(place: &Place) {
                         let document = at(
                             document.clone(),
                             &format!("2026-01-0{}T00:00:0{run}Z", writer + 1),
-                            "quick",
+                            "check",
                         );
                         keep(&mut store, &document, &Origin::default());
                     }

@@ -21,7 +21,7 @@ const DISK: &str = "disk-7200rpm-cache-off";
 const FLASH: [&str; 2] = ["enterprise-nvme", "consumer-nvme"];
 
 /// A suite and the test in it that does what BlueStore does: write, then fdatasync.
-const COMMIT_TEST: (&str, &str) = ("quick", "write + fdatasync");
+const COMMIT_TEST: (&str, &str) = ("check", "write + fdatasync");
 /// Virtual time, long enough for hundreds of commits of a disk.
 const COMMIT_TIME: Duration = Duration::from_secs(5);
 

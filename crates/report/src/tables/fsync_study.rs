@@ -41,7 +41,7 @@ pub(super) fn tables(results: &[TestResult], look: &Look) -> String {
         .with(Column::left("sync"), |result| sync_of(&result).name())
         .with(Column::right("jobs"), |result| result.workload.jobs.to_string())
         .with(Column::right("w/s"), |result| number(result.iops))
-        .with(Column::right("MiB/s"), |result| throughput(result.mib_per_s))
+        .with(Column::right("MiB/s").may_drop(1), |result| throughput(result.mib_per_s))
         .with(Column::right("sync mean"), |result| result.sync_us.map(|us| latency(us.mean)))
         .with(Column::right("sync p99"), |result| result.sync_us.map(|us| latency(us.p99)));
     let mut group = None;

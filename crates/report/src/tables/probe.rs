@@ -74,11 +74,11 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let [p50, p99] = if synced { ["sync p50", "sync p99"] } else { ["p50", "p99"] };
     table
         .with(Column::right("IOPS"), |alike| number(middle(alike).iops))
-        .with(Column::right("at the end").optional(), |alike| {
+        .with(Column::right("at the end").optional().may_drop(2), |alike| {
             changes.then(|| number(middle(alike).iops_at_the_end()))
         })
-        .with(Column::right("MiB/s"), |alike| throughput(middle(alike).mib_per_s))
-        .with(Column::left("").may_drop(1), |alike| bar(middle(alike)))
+        .with(Column::right("MiB/s").may_drop(1), |alike| throughput(middle(alike).mib_per_s))
+        .with(Column::left("").may_drop(3), |alike| bar(middle(alike)))
         .with(Column::right(p50), |alike| us(middle(alike)).map(|us| latency(us.p50)))
         .with(Column::right(p99), |alike| us(middle(alike)).map(|us| latency(us.p99)))
         .of(&rows, look)

@@ -373,8 +373,8 @@ fn lost(baseline: &[Metric], candidate: &[Metric]) -> Vec<Metric> {
 }
 
 /// Seconds after which the first run that is not to be judged ended: it failed, or was interrupted
-/// before half the length of another run, or before [`MEMORY_SECONDS_MIN`]. The document does not record
-/// how long it should have taken.
+/// before half the length of another run, or before [`MEMORY_SECONDS_MIN`]. The document does not
+/// record how long it should have taken.
 fn broken_off(pair: &Pair<'_>) -> Option<u64> {
     let runs = || pair.baseline.runs.iter().chain(&pair.candidate.runs);
     let longest_s = runs().map(|run| run.elapsed_s).fold(0.0, f64::max);

@@ -23,7 +23,7 @@ pub struct Group<'a> {
 pub struct GroupRecord {
     /// The label given by the user.
     pub label: String,
-    /// The drive's name if all runs have the same; otherwise the label.
+    /// The runs' own label, or their drive's name, if all have the same; otherwise `label`.
     pub name: String,
     /// Number of runs, counting each part of a merged run.
     pub runs: u32,
@@ -42,8 +42,8 @@ pub struct GroupRecord {
 impl Group<'_> {
     /// What readers know this side by.
     fn name(&self) -> String {
-        let mut names: Vec<Option<String>> =
-            self.runs.iter().map(|run| facts::drive(run)).collect();
+        let name = |run: &&RunDocument| run.label.clone().or_else(|| facts::drive(run));
+        let mut names: Vec<Option<String>> = self.runs.iter().map(name).collect();
         names.dedup();
         match names.as_slice() {
             [Some(name)] => name.clone(),

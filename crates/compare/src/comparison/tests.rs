@@ -187,6 +187,9 @@ fn sides_are_named_by_their_drives() {
     assert_eq!(names([&one, &one]), ["CD6 (before)", "CD6 (after)"]);
     assert_eq!(names([&one, &unknown]), ["CD6", "after"]);
     assert_eq!(names([&[one[0].clone(), other[0].clone()], &one]), ["before", "CD6"]);
+    // A label that the user gave the run says more.
+    let labelled = [RunDocument { label: Some("new".to_owned()), ..one[0].clone() }];
+    assert_eq!(names([&one, &labelled]), ["CD6", "new"]);
 }
 
 #[test]

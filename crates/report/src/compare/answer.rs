@@ -233,7 +233,7 @@ fn command(baseline: &GroupRecord, candidate: &GroupRecord) -> Option<String> {
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | ':' | '=' | ',');
     let example = if baseline.targets == candidate.targets { "" } else { "such as " };
     (!target.is_empty() && target.chars().all(needs_no_quotes))
-        .then(|| format!("{example}flushmark run {suite} --target {target}"))
+        .then(|| format!("{example}flushmark run {suite} {target}"))
 }
 
 /// A test that differs by at least this factor stands out, if few do.

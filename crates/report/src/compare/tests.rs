@@ -398,7 +398,7 @@ fn an_open_question_says_what_would_decide_it() {
     insta::assert_snapshot!(said(&[unsteady(1700.0, 6)], &[unsteady(1690.0, 6)]), @"
     Undecided: B commits between 1.81× slower and 1.81× faster than A (95 % interval).
     Answer from write + fsync. Of 4 tests: 4 undecided.
-    To detect a difference of 5 %, run each test for 1260 s on both sides: flushmark run check --target /var/lib/db --time 1260s
+    To detect a difference of 5 %, run each test for 1260 s on both sides: flushmark run check /var/lib/db --time 1260s
     ");
     let elsewhere = |mut run: RunDocument| {
         run.target.given = "/mnt/new".to_owned();
@@ -407,7 +407,7 @@ fn an_open_question_says_what_would_decide_it() {
     insta::assert_snapshot!(said(&[unsteady(1700.0, 24)], &[elsewhere(unsteady(1690.0, 24))]), @"
     Undecided: B commits between 10 % slower and 11 % faster than A (95 % interval).
     Answer from write + fsync. Of 4 tests: 4 undecided.
-    To detect a difference of 5 %, run each test for 210 s on both sides: such as flushmark run check --target /mnt/new --time 210s
+    To detect a difference of 5 %, run each test for 210 s on both sides: such as flushmark run check /mnt/new --time 210s
     ");
     // A plan's file is unknown, and a name may need quotes.
     for change in

@@ -459,7 +459,7 @@ mod golden {
         let html = content(&runs).markup.into_string();
         let deciding =
             html.split("<p class=\"deciding\">").nth(1).unwrap().split("</p>").next().unwrap();
-        insta::assert_snapshot!(deciding, @"Inconclusive in all 8 tests: too few values to know how much they vary. “after” was measured 1.00 to 1.99 times as fast as “before &lt;b&gt;”. Run longer tests, or pass several runs per side separated by commas.");
+        insta::assert_snapshot!(deciding, @"Undecided: “after” was measured 1.99× faster than “before &lt;b&gt;”, but a run has no series, so its variation is unknown. Answer from write + fsync. Of 8 tests: 8 undecided.");
         let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("no {text}"));
         let order = [
             at("Side by side</h2>"),

@@ -82,7 +82,9 @@ pub use self::ceph::{
 pub use cache::{cache_restored, cache_switched};
 pub use catalogue::{catalogue, drive};
 pub use check::check_page;
-pub use compare::{ComparisonView, FigureView, Figures, compare_markdown, compare_page, failure};
+pub use compare::{
+    ComparisonView, FigureView, Figures, TestView, compare_markdown, compare_page, failure,
+};
 pub use crash::{CrashReport, Failure, crash_line, crash_page, crash_state};
 pub use database::database_commits_page;
 pub use database_prediction::database_prediction_page;

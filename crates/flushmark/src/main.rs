@@ -6,6 +6,7 @@ mod bench;
 mod browser;
 mod ceph_leftovers;
 mod commands;
+mod config;
 mod exit;
 mod export;
 mod help;
@@ -30,7 +31,15 @@ fn main() {
         .try_get_matches()
         .and_then(|matches| args::Args::from_arg_matches(&matches))
         .unwrap_or_else(|error| exit::exit_as_parsed(&args::with_hint(error)));
-    let outcome = match args.command {
+    rados::exit(exit::code(run(args)).into())
+}
+
+fn run(args: args::Args) -> anyhow::Result<exit::ExitStatus> {
+    let config = config::load()?;
+    if let Some(color) = args.color.or(config.color) {
+        anstream::ColorChoice::from(color).write_global();
+    }
+    match args.command {
         args::Command::Check(check) => commands::check::run(&check),
         args::Command::Run(run) => commands::run::run(&run),
         args::Command::Db(db) => commands::db::run(&db),
@@ -52,6 +61,5 @@ fn main() {
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
         args::Command::Verify(verify) => commands::verify::run(&verify),
-    };
-    rados::exit(exit::code(outcome).into())
+    }
 }

@@ -100,7 +100,7 @@ pub use import::{ImportedFile, copied_line, import_page};
 pub use imported::disk_sentences;
 pub use insert_benchmark::{STEP_COSTS, STEP_RATES, StepColumn, insert_benchmark_page};
 pub use kept::{kept_page, run_list, run_list_json};
-pub use look::{Glyphs, Look, Palette};
+pub use look::{Detail, Glyphs, Look, Palette};
 pub use markdown::markdown;
 pub use models::models;
 pub use progress::{done_line, live_line};

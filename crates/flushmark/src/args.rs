@@ -5,6 +5,8 @@ pub mod ceph;
 pub mod comparison;
 pub mod crash;
 pub mod db;
+#[cfg(test)]
+mod documented;
 pub mod emulate;
 pub mod export;
 pub mod fio;

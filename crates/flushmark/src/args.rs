@@ -84,6 +84,16 @@ pub enum Command {
     Fleet(fleet::FleetArgs),
     Explain(ExplainArgs),
     Catalogue(catalogue::CatalogueArgs),
+    Reference(ReferenceArgs),
+}
+
+/// Write the reference of all verbs as Markdown, for the website
+#[derive(Debug, Parser)]
+#[command(hide = true)]
+pub struct ReferenceArgs {
+    /// The directory for one page of each verb
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
 }
 
 /// Adds a hint to clap's error about `flushmark sort`, which is a separate program.

@@ -9,7 +9,7 @@ use crate::args::Color;
 use crate::args::store::StoreName;
 use crate::exit::WrongUse;
 
-/// What the file sets; options and environment variables take precedence.
+/// The settings of the file; options and environment variables take precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
     pub store: Option<StoreName>,
@@ -32,7 +32,7 @@ pub fn load() -> Result<&'static Config, WrongUse> {
     Ok(CONFIG.get_or_init(|| config))
 }
 
-/// What was loaded.
+/// The loaded settings, or none before [`load`].
 pub fn current() -> &'static Config {
     CONFIG.get_or_init(Config::default)
 }

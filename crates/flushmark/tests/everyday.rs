@@ -43,7 +43,7 @@ fn targets_are_named_by_position_or_option() {
     assert_eq!(two.code, Some(0), "{}", two.stderr);
     assert!(two.stdout.contains("== sim:consumer-nvme\n"), "{}", two.stdout);
     assert!(two.stdout.contains("== sim:usb-stick\n"), "{}", two.stdout);
-    // With fio's options there is no suite, so the word is the target.
+    // fio's options replace the suite, so the word is the target.
     let fio = run(&[
         "run", "--rw", "randwrite", "--bs", "4k", "--io_size", "4m", "--size", "4m",
         "sim:consumer-nvme", "--quiet", "--format", "json",
@@ -101,7 +101,7 @@ fn a_page_is_as_wide_as_the_variable_says_within_limits() {
     assert!(widest("60") <= 60);
     assert!(widest("10") <= 60, "narrower pages would be unreadable");
     assert!((101..=120).contains(&widest("200")));
-    assert!(widest("many") <= 100, "what is no number is ignored");
+    assert!(widest("many") <= 100, "anything but a number is ignored");
 }
 
 #[test]

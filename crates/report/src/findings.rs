@@ -52,15 +52,16 @@ fn headlines(findings: &[Finding], look: &Look) -> String {
 }
 
 /// The first command that advice quotes: words between backticks, of which the first is a program.
+/// A bare `flushmark check` would measure the current directory again, which is never the advice.
 fn command_in(advice: &str) -> Option<&str> {
     let quoted = advice.split('`').skip(1).step_by(2);
-    quoted.into_iter().find(|words| {
+    quoted.into_iter().find(|&words| {
         let program = words.split(' ').next().unwrap_or_default();
-        PROGRAMS.contains(&program) && words.contains(' ')
+        PROGRAMS.contains(&program) && words.contains(' ') && words != "flushmark check"
     })
 }
 
-/// Programs that advice tells to run.
+/// Programs that advice quotes.
 const PROGRAMS: [&str; 9] =
     ["flushmark", "sudo", "mount", "echo", "lsblk", "findmnt", "smartctl", "tune2fs", "zpool"];
 

@@ -69,7 +69,7 @@ fn load(args: &RunArgs) -> anyhow::Result<(Plan, Vec<String>)> {
     let command =
         [&args.fio, &args.fio_options.words].into_iter().filter(|words| !words.is_empty());
     let command: Vec<_> = command.collect();
-    // With fio options there is no suite, so the first word is a target.
+    // fio options replace the suite, so the first word is a target.
     let (plan, first) = match &args.plan {
         Some(name) if !command.is_empty() && !is_plan(name) => (None, Some(name.clone())),
         plan => (plan.as_ref(), None),
@@ -78,7 +78,7 @@ fn load(args: &RunArgs) -> anyhow::Result<(Plan, Vec<String>)> {
     Ok((plan_of(plan, &command)?, targets))
 }
 
-/// Whether a word can only mean a suite or a plan, and not a target.
+/// Returns whether a word can only mean a suite or a plan, and not a target.
 fn is_plan(name: &str) -> bool {
     let ending = Path::new(name).extension();
     suites::named(name).is_some()

@@ -5,6 +5,8 @@ pub mod ceph;
 pub mod comparison;
 pub mod crash;
 pub mod db;
+#[cfg(test)]
+mod documented;
 pub mod emulate;
 pub mod export;
 pub mod fio;
@@ -82,6 +84,16 @@ pub enum Command {
     Fleet(fleet::FleetArgs),
     Explain(ExplainArgs),
     Catalogue(catalogue::CatalogueArgs),
+    Reference(ReferenceArgs),
+}
+
+/// Write the reference of all verbs as Markdown, for the website
+#[derive(Debug, Parser)]
+#[command(hide = true)]
+pub struct ReferenceArgs {
+    /// The directory for one page of each verb
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
 }
 
 /// Adds a hint to clap's error about `flushmark sort`, which is a separate program.

@@ -16,6 +16,7 @@ mod listening;
 mod live;
 mod modelled;
 mod progress;
+mod reference;
 mod selection;
 mod session;
 mod signals;
@@ -61,5 +62,6 @@ fn run(args: args::Args) -> anyhow::Result<exit::ExitStatus> {
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
         args::Command::Verify(verify) => commands::verify::run(&verify),
+        args::Command::Reference(reference) => commands::reference::run(&reference),
     }
 }

@@ -14,6 +14,7 @@ pub mod fleet;
 pub mod host;
 mod measure;
 pub mod models;
+pub mod reference;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -24,7 +24,7 @@ pub struct TrendMark {
     pub p99_us: f64,
     /// The number of the change before this run, as the table has it; `None` without one.
     pub change: Option<usize>,
-    /// What changed, in words; empty if nothing is known to have.
+    /// The change in words; empty without one.
     pub changed: String,
 }
 

@@ -23,7 +23,10 @@ const READ: &str = "(async () => {
     for (const fold of document.querySelectorAll('details.fold')) fold.open = true;
     for (const place of document.querySelectorAll('[data-figure]')) {
         place.scrollIntoView();
-        while (!place.querySelector('svg')) await new Promise((seen) => setTimeout(seen, 5));
+        for (let tries = 0; !place.querySelector('svg'); tries++) {
+            if (tries > 2000) throw new Error('not drawn: ' + place.dataset.figure);
+            await new Promise((seen) => setTimeout(seen, 5));
+        }
     }
     window.scrollTo(0, 0);
 })()";
@@ -31,7 +34,7 @@ const READ: &str = "(async () => {
 /// Scrolls past the charts of a page on which nothing was opened.
 const SKIM: &str = "(async () => {
     for (const place of document.querySelectorAll('[data-figure]')) {
-        if (place.clientWidth === 0) continue;
+        if (place.closest('details:not([open])')) continue;
         place.scrollIntoView();
         while (!place.querySelector('svg')) await new Promise((seen) => setTimeout(seen, 5));
     }
@@ -66,17 +69,22 @@ impl Shown {
     /// With documents changed before the report is made.
     fn changed(test: &str, runs: &[&[&str]], change: impl Fn(&mut Value)) -> Option<Shown> {
         let document = |args: &&[&str]| {
-            let made = run(&[*args, &["--quiet", "--format", "json"]].concat());
-            assert_eq!(made.code, Some(0), "{}", made.stderr);
-            let mut document = made.document();
+            let mut document = measured(args);
             change(&mut document);
             document
         };
         Shown::of(test, || runs.iter().map(document).collect())
     }
 
-    /// The report of these documents.
+    /// The report of these documents, with all of its pictures drawn.
     fn of(test: &str, documents: impl FnOnce() -> Vec<Value>) -> Option<Shown> {
+        let mut shown = Shown::closed(test, documents)?;
+        shown.value(READ);
+        Some(shown)
+    }
+
+    /// The same as it opens: hundreds of pictures of tests are not drawn.
+    fn closed(test: &str, documents: impl FnOnce() -> Vec<Value>) -> Option<Shown> {
         let browser = browser(test)?;
         let directory = tempfile::tempdir().unwrap();
         let mut args = vec!["report".to_owned()];
@@ -96,7 +104,6 @@ impl Shown {
         page.resize(VIEW.0, VIEW.1).unwrap();
         let address = format!("file://{}", file.display());
         page.open(&address).unwrap();
-        page.value(READ).unwrap();
         Some(Shown { page, address, documents, _browser: browser, _directory: directory })
     }
 
@@ -137,6 +144,13 @@ impl Shown {
         self.page.resize(width, (height as u32).min(PICTURE_MAX)).unwrap();
         self.page.picture(&kept(name)).unwrap();
     }
+}
+
+/// The document of a run with these arguments.
+fn measured(args: &[&str]) -> Value {
+    let made = run(&[args, &["--quiet", "--format", "json"]].concat());
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    made.document()
 }
 
 /// The height of a page on which nothing was opened, with a picture of it.
@@ -377,7 +391,8 @@ fn pages_are_short_until_something_is_opened() {
         ("comparison", &[CHECK, CHECK_OTHER]),
     ];
     for (name, runs) in pages {
-        let Some(mut shown) = Shown::new(NAME, runs) else { return };
+        let documents = || runs.iter().map(|run| measured(run)).collect();
+        let Some(mut shown) = Shown::closed(NAME, documents) else { return };
         for (width, most) in [(1280, 8_000.0), (420, 12_000.0)] {
             let height = closed_height(&mut shown, name, width);
             assert!(height < most, "{name} at {width}: {height} px");
@@ -389,10 +404,11 @@ fn pages_are_short_until_something_is_opened() {
         closed_height(&mut shown, &format!("{name}-dark"), 1280);
     }
     // A thousand OSDs and a comparison of many tests.
-    let mut shown = Shown::of(NAME, || vec![osds(40, 25)]).unwrap();
+    let mut shown = Shown::closed(NAME, || vec![osds(40, 25)]).unwrap();
     let height = closed_height(&mut shown, "osds", 1280);
     assert!(height < 8_000.0, "{height} px");
-    let mut shown = Shown::new(NAME, &[WRITE_CACHE, WRITE_CACHE]).unwrap();
+    let twice = || vec![measured(WRITE_CACHE), measured(WRITE_CACHE)];
+    let mut shown = Shown::closed(NAME, twice).unwrap();
     let height = closed_height(&mut shown, "comparison-of-66", 1280);
     assert!(height < 8_000.0, "{height} px");
 }

@@ -42,7 +42,8 @@ const draw = (place, theme, width = place.clientWidth) => {
   chart.getZr().flush();
 };
 
-const isOpen = (place) => place.clientWidth > 0;
+// What is within a closed fold may have a size, if something else asked for its layout.
+const isOpen = (place) => place.clientWidth > 0 && !place.closest("details:not([open])");
 const theme = () => (dark.matches ? themes.dark : themes.light);
 const places = [...document.querySelectorAll("[data-figure]")];
 

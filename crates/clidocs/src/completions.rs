@@ -4,10 +4,8 @@
 //! The answer therefore always fits the program, and may contain what only the machine knows, such
 //! as its drives.
 
-use std::ffi::OsString;
-
 use clap::{Command, ValueEnum};
-use clap_complete::env::{CompleteEnv, EnvCompleter as _, Shells};
+use clap_complete::env::{CompleteEnv, Shells};
 
 /// The shells for which there is a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

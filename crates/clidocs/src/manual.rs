@@ -224,6 +224,9 @@ fn option(roff: &mut Roff, argument: &Arg) {
     let values = match (values.join(" "), names.is_empty()) {
         (values, true) => values,
         (values, false) if values.is_empty() => values,
+        (values, false) if may_be_alone && argument.is_require_equals_set() => {
+            format!("[={values}]")
+        }
         (values, false) if may_be_alone => format!(" [{values}]"),
         (values, false) => format!(" {values}"),
     };

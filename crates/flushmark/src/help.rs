@@ -7,14 +7,14 @@ use clap::{Command, CommandFactory as _};
 use crate::args::Args;
 
 /// Every verb, under its heading.
-const GROUPS: [(&str, &[&str]); 7] = [
+pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Measure", &["check", "run", "db", "suites"]),
     ("Inspect", &["drives", "host", "cache", "trace", "watch", "catalogue"]),
     ("Model and emulate", &["models", "fit", "emulate", "explain"]),
     ("Clusters and fleets", &["ceph", "fleet"]),
     ("Prove", &["verify", "crash"]),
     ("Keep and share", &["results", "report", "web"]),
-    ("Other", &["help"]),
+    ("Other", &["completions", "manual", "help"]),
 ];
 
 /// The command line, with the verbs of its help in groups.

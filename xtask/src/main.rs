@@ -12,6 +12,7 @@ mod release;
 mod reproduce;
 mod rig;
 mod served;
+mod site;
 mod test;
 mod versus;
 
@@ -54,6 +55,8 @@ enum Task {
     },
     /// Regenerate docs/plan.md, docs/fio.md, docs/models.md and schemas/*.json
     Docs,
+    /// Build the documentation as a website in target/site, and check its links
+    Site,
     /// Fit a model to the published rows of its drive, and report how well it fits
     Fit(fit::Options),
     /// Print every published table as the models reproduce it (the page docs/models.md)
@@ -130,6 +133,10 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::BareRoot { command } => test::enter_bare_root(&command),
         Task::Docs => docs::write(),
         Task::Package => release::run(),
+        Task::Site => {
+            println!("{}", site::build()?.display());
+            Ok(())
+        }
         Task::Fit(options) => fit::run(&options),
         Task::Mutants(options) => mutants::run(&options),
         Task::Reproduce => reproduce::run(),

@@ -169,7 +169,7 @@ const INTRODUCTION: &str = "\
 Made by `cargo xtask reproduce`; a test compares this page with what it prints. Every published row
 of every drive is here, with every published figure as it was published, and what the drive's model
 does in the same test. Where a suite was derived from the source's method, that is the suite's test,
-as `flushmark run SUITE --target sim:MODEL` runs it; otherwise it is made from what the source says
+as `flushmark run SUITE sim:MODEL` runs it; otherwise it is made from what the source says
 of its method, with a virtual second and 250 operations of each job at least. All filesystems are
 modelled as ext4. The parameters are in `crates/catalogue/models`, fitted by `cargo xtask fit MODEL`
 and starting from what is typical of the drive's class or printed in its datasheet.

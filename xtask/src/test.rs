@@ -23,6 +23,7 @@ use anyhow::{Context as _, bail};
 use crate::command::{command, is_there, output, shown};
 use crate::packages;
 use crate::rig::{self, Rig};
+use crate::site;
 
 pub use self::bare_root::enter as enter_bare_root;
 
@@ -157,6 +158,7 @@ fn with_components(bare: &Tally) -> [Vec<Step>; 2] {
         ],
         vec![
             step("tests that were skipped", move |tally| with_packages(&skipped, tally)),
+            step("website", website),
             step("licences", licences),
             step("fuzzing", fuzz),
             step("Miri", miri),
@@ -455,6 +457,13 @@ fn rig(rig: &Rig, tally: &mut Tally) -> anyhow::Result<()> {
     let outcome = rig.run(tally)?;
     tally.passed += outcome.passed;
     tally.failed += outcome.failed;
+    Ok(())
+}
+
+/// Builds the site, whose links and anchors must all lead somewhere.
+fn website(tally: &mut Tally) -> anyhow::Result<()> {
+    site::build()?;
+    tally.passed += 1;
     Ok(())
 }
 

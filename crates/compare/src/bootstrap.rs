@@ -12,6 +12,9 @@
 //! on bias in the estimation of autocorrelation, Biometrika 41, 1954), and deviations are widened
 //! by the noise of a first-order autoregression that blocks of that length lose.
 //!
+//! A run of a few seconds does not show that correlation, so [`MEMORY_ASSUMED`] is assumed: its
+//! seconds are drawn one by one, and [`MeanNoise`] widens their deviations.
+//!
 //! Passes of a test, between which something else was measured, are drawn one by one: they are far
 //! enough apart to be independent.
 //!
@@ -30,6 +33,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
+use crate::autoregression::MeanNoise;
 use crate::metric::{Course, Piece};
 use crate::student;
 
@@ -42,12 +46,17 @@ const SEED: u64 = 0x666c_7573_686d_6172;
 const MISSES: f64 = 0.05;
 /// The normal distribution's two-sided 5 % point.
 const NORMAL: f64 = 1.959_964;
-/// If each side is a single run, fewer seconds do not show its noise: there would be fewer than
-/// five blocks (`docs/compare.md` has the coverage by length). Against several runs, half of their
-/// length is enough.
-pub const SECONDS_MIN: usize = 15;
+/// If each side is a single run, fewer seconds do not show its noise (`docs/compare.md` has the
+/// coverage by length). Against several runs, half of their length is enough.
+pub const SECONDS_MIN: usize = 5;
 /// The same for passes, each of which is a block.
 pub const PASSES_MIN: usize = 5;
+/// Fewer seconds do not show how much each resembles the one before: there would be fewer than five
+/// blocks.
+pub const MEMORY_SECONDS_MIN: usize = 15;
+
+/// Correlation of a second with the one before that is assumed of shorter runs.
+const MEMORY_ASSUMED: f64 = 0.5;
 
 /// If the correlation of seconds is higher than this, the run shows a single state of the drive,
 /// however long it was.
@@ -81,9 +90,25 @@ pub struct Spread {
     pub error: f64,
     /// Degrees of freedom of the standard error.
     pub freedom: f64,
+    /// Variance of the ratio's logarithm if each side were a single piece, or a single run where a
+    /// side has several. Divided by a number of pieces, it is the variance with that many.
+    pub noise: f64,
+    /// Number of such pieces or runs on the side that has fewer.
+    pub pieces: f64,
 }
 
+/// The normal distribution's 80 % point.
+const NORMAL_80: f64 = 0.841_621;
+
 impl Spread {
+    /// How many pieces, or runs where a side has several, each side needs for four in five
+    /// comparisons to detect a true difference by this factor (Cohen, Statistical Power Analysis
+    /// for the Behavioral Sciences, 1988). `None` if both sides have as many.
+    pub fn needed(&self, factor: f64) -> Option<u64> {
+        let needed = (self.noise * ((NORMAL + NORMAL_80) / factor.ln()).powi(2)).ceil();
+        (needed > self.pieces).then_some(needed as u64)
+    }
+
     /// Probability of a ratio at least this far from 1 if there is no difference.
     pub fn chance_of(&self, ratio: f64) -> f64 {
         if self.error > 0.0 {
@@ -110,6 +135,8 @@ struct Run {
     block: usize,
     /// Sums of the first 0, 1, 2... pieces, with the run repeated twice.
     sums: Vec<f64>,
+    /// For seconds that are too few to show their correlation.
+    assumed: Option<MeanNoise>,
 }
 
 impl Run {
@@ -120,7 +147,10 @@ impl Run {
             sum += value;
             sums.push(sum);
         }
-        Run { pieces: values.len(), block: block_length(piece, values.len()), sums }
+        let pieces = values.len();
+        let few = piece == Piece::Second && (2..MEMORY_SECONDS_MIN).contains(&pieces);
+        let assumed = few.then(|| MeanNoise::of(pieces, MEMORY_ASSUMED));
+        Run { pieces, block: block_length(piece, pieces), sums, assumed }
     }
 
     fn total(&self) -> f64 {
@@ -129,11 +159,14 @@ impl Run {
 
     /// Factor by which resampled means vary too little because blocks lose correlation.
     fn lost_correlation(&self) -> f64 {
+        if let Some(assumed) = self.assumed {
+            return assumed.inflation.sqrt();
+        }
         let count = self.pieces as f64;
         let off = |at: usize| self.sums[at + 1] - self.sums[at] - self.total() / count;
         let squares: f64 = (0..self.pieces).map(|at| off(at).powi(2)).sum();
         let products: f64 = (1..self.pieces).map(|at| off(at) * off(at - 1)).sum();
-        if squares <= 0.0 || self.block == 1 || self.pieces < SECONDS_MIN {
+        if squares <= 0.0 || self.block == 1 {
             return 1.0;
         }
         // The estimate is too low by (1 + 3 memory) / count.
@@ -161,8 +194,9 @@ impl Run {
 
 fn block_length(piece: Piece, count: usize) -> usize {
     match piece {
+        Piece::Second if count < MEMORY_SECONDS_MIN => 1,
         // A cube root may be too high in the last digit.
-        Piece::Second => ((count as f64).cbrt() - 1e-9).ceil().max(1.0) as usize,
+        Piece::Second => ((count as f64).cbrt() - 1e-9).ceil() as usize,
         Piece::Pass => 1,
     }
 }
@@ -194,10 +228,26 @@ impl Side {
         if self.geometric { mean } else { mean.ln() }
     }
 
-    /// Number of independent pieces that the side's noise is estimated from.
+    /// Number of pieces that are drawn: runs, or blocks of a single run.
     fn pieces(&self) -> f64 {
         match self.runs.as_slice() {
             [run] => run.pieces as f64 / run.block as f64,
+            runs => runs.len() as f64,
+        }
+    }
+
+    /// Degrees of freedom of the side's noise.
+    fn freedom(&self) -> f64 {
+        match self.runs.as_slice() {
+            [Run { assumed: Some(assumed), .. }] => assumed.freedom,
+            _ => self.pieces() - 1.0,
+        }
+    }
+
+    /// Number of pieces, or of runs if a side has several.
+    fn units(&self, several: bool) -> f64 {
+        match self.runs.as_slice() {
+            [run] if !several => run.pieces as f64,
             runs => runs.len() as f64,
         }
     }
@@ -302,11 +352,11 @@ pub fn spread(
     long_enough(piece, &sides)?;
     let mut draw = Draw(Xoshiro256PlusPlus::seed_from_u64(SEED));
     let mut deviations = sides.each_ref().map(|side| side.deviations(&mut draw));
-    let pieces = sides.each_ref().map(Side::pieces);
+    let freedoms = sides.each_ref().map(Side::freedom);
     let mut lent = None;
     for (own, other) in [(0, 1), (1, 0)] {
         let Some(between) = variation_from(&sides[other], &sides[own]) else { continue };
-        lent = Some(pieces[other] - 1.0);
+        lent = Some(freedoms[other]);
         if between.powi(2) >= variance(&deviations[own]) {
             deviations[own] = (0..RESAMPLES).map(|_| between * draw.normal()).collect();
         }
@@ -321,8 +371,8 @@ pub fn spread(
     let error = variances.iter().sum::<f64>().sqrt();
     let joined: f64 = variances
         .iter()
-        .zip(pieces)
-        .map(|(variance, pieces)| variance * variance / (pieces - 1.0))
+        .zip(freedoms)
+        .map(|(variance, freedom)| variance * variance / freedom)
         .sum();
     let freedom = match lent {
         _ if error <= 0.0 => f64::INFINITY,
@@ -331,6 +381,8 @@ pub fn spread(
         None => error.powi(4) / joined,
     };
     let factor = student::beyond(MISSES, freedom) / NORMAL;
+    let several = sides.iter().any(|side| side.runs.len() > 1);
+    let units = sides.each_ref().map(|side| side.units(several));
     together.sort_by(f64::total_cmp);
     let quantile = |share: f64| together[((RESAMPLES - 1) as f64 * share).round() as usize];
     Ok(Spread {
@@ -339,6 +391,8 @@ pub fn spread(
         high: (factor * quantile(1.0 - MISSES / 2.0)).exp().max(1.0),
         error,
         freedom,
+        noise: variances.iter().zip(units).map(|(variance, units)| variance * units).sum(),
+        pieces: units[0].min(units[1]),
     })
 }
 

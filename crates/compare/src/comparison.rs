@@ -7,6 +7,9 @@
 //! as many are called different as keeps the expected share of false ones among them at 5 %
 //! (Benjamini & Hochberg, Controlling the false discovery rate, Journal of the Royal Statistical
 //! Society B 57, 1995).
+//!
+//! A model computes: the same model with the same seed always gives the same result. So two runs of
+//! models differ exactly as much as they differ, and need no interval.
 
 use std::fmt;
 
@@ -14,9 +17,10 @@ use measurement::{Ended, TestResult};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::bootstrap::{self, NoInterval, PASSES_MIN, SECONDS_MIN, Spread};
+use crate::bootstrap::{self, MEMORY_SECONDS_MIN, NoInterval, PASSES_MIN, Spread};
 use crate::facts::{self, FactDifference};
 use crate::group::{Group, GroupRecord, GroupTest};
+use crate::headline::headline;
 use crate::metric::{Metric, Piece};
 use crate::pairing::{self, Pair, Unpaired};
 
@@ -24,6 +28,8 @@ use crate::pairing::{self, Pair, Unpaired};
 pub const SCHEMA: &str = "flushmark/compare/1";
 /// Expected share of false ones among the figures that are called different.
 const FALSE_SHARE: f64 = 0.05;
+/// The difference, as a factor, of [`Interval::needed_for_5_percent`].
+const DETECTED: f64 = 1.05;
 /// Tolerance when comparing a figure's ratio with that of its series, which leaves out a shorter
 /// last interval.
 const SLACK: f64 = 0.01;
@@ -44,6 +50,9 @@ pub struct Against {
     pub candidate: GroupRecord,
     /// Tests that both sides have, in the baseline's order.
     pub tests: Vec<TestComparison>,
+    /// Position in `tests` of the test that represents all of them: a commit of 4 KiB, if there is
+    /// one. `null` where none does: no test, or tests of different OSDs.
+    pub headline: Option<usize>,
     /// Tests without a counterpart on the other side.
     pub unpaired: Vec<Unpaired>,
     /// Other differences, such as kernel or drive.
@@ -83,8 +92,11 @@ pub struct MetricComparison {
     pub candidate: f64,
     /// Candidate divided by baseline; `null` if the baseline is 0.
     pub ratio: Option<f64>,
-    /// The ratio's 95 % confidence interval; `null` without a series.
+    /// The ratio's 95 % confidence interval; `null` without a series, and for exact figures.
     pub interval: Option<Interval>,
+    /// True if both sides are computed by models, so the ratio has no noise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
     pub verdict: Verdict,
 }
 
@@ -96,6 +108,24 @@ pub struct Interval {
     pub high: f64,
     /// Probability of a ratio at least this far from 1 without any difference.
     pub chance: f64,
+    /// What the noise was estimated from.
+    pub from: Samples,
+    /// How many of these each side needs for four in five comparisons to detect a difference of
+    /// 5 %: seconds or passes of one run, or runs as long as these. Absent if there are as many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needed_for_5_percent: Option<u64>,
+}
+
+/// What varies, and so shows the noise of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Samples {
+    /// The seconds of one run on each side. What differs from run to run does not show.
+    Seconds,
+    /// The passes of one run on each side.
+    Passes,
+    /// Whole runs: a side has several.
+    Runs,
 }
 
 /// The direction in which a figure changed.
@@ -130,6 +160,8 @@ pub enum Verdict {
 pub enum Undecided {
     /// The interval includes 1.
     Noise,
+    /// Models computed the same value.
+    Identical,
     /// The interval excludes 1, but among so many tests some do by chance.
     Chance {
         /// Number of tests that have an interval.
@@ -161,9 +193,9 @@ pub enum Undecided {
 }
 
 impl Undecided {
-    /// Returns whether there was enough data and the difference was within noise.
+    /// Returns whether there was enough data and the difference was within noise, or none at all.
     pub const fn is_noise(self) -> bool {
-        matches!(self, Undecided::Noise | Undecided::Chance { .. })
+        matches!(self, Undecided::Noise | Undecided::Chance { .. } | Undecided::Identical)
     }
 }
 
@@ -171,6 +203,7 @@ impl fmt::Display for Undecided {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Undecided::Noise => write!(f, "within noise: the interval includes 1"),
+            Undecided::Identical => write!(f, "identical: models computed the same value"),
             Undecided::Chance { tests } => {
                 write!(f, "the interval excludes 1, but among {tests} tests some do by chance")
             }
@@ -214,6 +247,23 @@ impl Comparison {
         }
     }
 
+    /// Names of the sides, the baseline's first, each different from the others: their names, with
+    /// the words that selected them where several have the same.
+    pub fn names(&self) -> Vec<String> {
+        let sides: Vec<&GroupRecord> = std::iter::once(&self.baseline)
+            .chain(self.candidates.iter().map(|against| &against.candidate))
+            .collect();
+        let name = |side: &&GroupRecord| {
+            let shared = sides.iter().filter(|other| other.name == side.name).count() > 1;
+            if shared && side.name != side.label {
+                format!("{} ({})", side.name, side.label)
+            } else {
+                side.name.clone()
+            }
+        };
+        sides.iter().map(name).collect()
+    }
+
     /// Returns whether any test was found on both sides.
     pub fn has_tests(&self) -> bool {
         self.candidates.iter().any(|against| !against.tests.is_empty())
@@ -240,18 +290,27 @@ impl Against {
         let (pairs, mut unpaired) = pairing::pair(baseline, candidate);
         unpaired.retain(|test| wanted(&test.test));
         let runs = [baseline.runs.len(), candidate.runs.len()];
-        let mut tests: Vec<TestComparison> = pairs
+        let pairs: Vec<&Pair<'_>> = pairs
             .iter()
             .filter(|pair| {
                 wanted(&pair.baseline.first().test) || wanted(&pair.candidate.first().test)
             })
-            .map(|pair| TestComparison::of(pair, runs))
             .collect();
+        let mut tests: Vec<TestComparison> =
+            pairs.iter().map(|pair| TestComparison::of(pair, runs)).collect();
         for metric in Metric::all() {
             guard_against_chance(&mut tests, metric);
         }
         let differences = facts::differences(baseline, candidate);
-        Against { candidate: candidate.record(), tests, unpaired, differences }
+        let headline = headline(&pairs, &tests);
+        Against { candidate: candidate.record(), tests, headline, unpaired, differences }
+    }
+}
+
+impl Against {
+    /// The test that represents all.
+    pub fn headline(&self) -> Option<&TestComparison> {
+        self.headline.map(|at| &self.tests[at])
     }
 }
 
@@ -259,14 +318,17 @@ impl TestComparison {
     fn of(pair: &Pair<'_>, runs: [usize; 2]) -> TestComparison {
         let (ours, theirs) = (pair.baseline.first(), pair.candidate.first());
         // All rates move together, so their noise is estimated once.
-        let rates = spread(pair, Metric::Iops);
+        let exact = is_modelled(pair);
+        let evidence = |metric| if exact { Ok(Evidence::Exact) } else { spread(pair, metric) };
+        let rates = evidence(Metric::Iops);
         let broken_off = broken_off(pair);
         let compared = |metric: Metric| {
             let (baseline, candidate) =
                 (pair.baseline.value(metric)?, pair.candidate.value(metric)?);
-            let spread = if metric.more_is_better() { rates } else { spread(pair, metric) };
-            let spread = broken_off.map_or(spread, |seconds| Err(Undecided::BrokenOff { seconds }));
-            Some(MetricComparison::of(metric, baseline, candidate, spread))
+            let evidence = if metric.more_is_better() { rates } else { evidence(metric) };
+            let evidence =
+                broken_off.map_or(evidence, |seconds| Err(Undecided::BrokenOff { seconds }));
+            Some(MetricComparison::of(metric, baseline, candidate, evidence))
         };
         TestComparison {
             test: ours.test.clone(),
@@ -289,17 +351,34 @@ impl TestComparison {
     }
 }
 
+/// What a ratio's certainty rests on.
+#[derive(Debug, Clone, Copy)]
+enum Evidence {
+    /// Models computed both values.
+    Exact,
+    /// Both values were measured, and vary.
+    Measured { spread: Spread, from: Samples },
+}
+
+/// Returns whether models computed both sides, once each. Several runs of a model have different
+/// seeds, and whoever joins them asks how much those matter.
+fn is_modelled(pair: &Pair<'_>) -> bool {
+    [&pair.baseline, &pair.candidate]
+        .iter()
+        .all(|side| matches!(side.runs[..], [run] if run.is_modelled()))
+}
+
 fn lost(baseline: &[Metric], candidate: &[Metric]) -> Vec<Metric> {
     baseline.iter().copied().filter(|metric| !candidate.contains(metric)).collect()
 }
 
 /// Seconds after which the first run that is not to be judged ended: it failed, or was interrupted
-/// before half the length of another run, or before [`SECONDS_MIN`]. The document does not record
-/// how long it should have taken.
+/// before half the length of another run, or before [`MEMORY_SECONDS_MIN`]. The document does not
+/// record how long it should have taken.
 fn broken_off(pair: &Pair<'_>) -> Option<u64> {
     let runs = || pair.baseline.runs.iter().chain(&pair.candidate.runs);
     let longest_s = runs().map(|run| run.elapsed_s).fold(0.0, f64::max);
-    let least_s = (longest_s / 2.0).max(SECONDS_MIN as f64);
+    let least_s = (longest_s / 2.0).max(MEMORY_SECONDS_MIN as f64);
     let broken = |run: &&&TestResult| match run.ended {
         Ended::Limit => false,
         Ended::Interrupted => run.elapsed_s < least_s,
@@ -308,15 +387,21 @@ fn broken_off(pair: &Pair<'_>) -> Option<u64> {
     runs().find(broken).map(|run| run.elapsed_s.round() as u64)
 }
 
-fn spread(pair: &Pair<'_>, metric: Metric) -> Result<Spread, Undecided> {
+fn spread(pair: &Pair<'_>, metric: Metric) -> Result<Evidence, Undecided> {
     let piece = piece(pair);
     let courses = |test: &GroupTest<'_>| test.courses(metric, piece).ok_or(Undecided::NotInSeries);
     let (baseline, candidate) = (courses(&pair.baseline)?, courses(&pair.candidate)?);
-    bootstrap::spread(piece, &baseline, &candidate).map_err(|none| match none {
+    let spread = bootstrap::spread(piece, &baseline, &candidate).map_err(|none| match none {
         NoInterval::NoSeries => Undecided::NoSeries,
         NoInterval::TooShort { pieces, least } => Undecided::TooShort { seconds: pieces, least },
         NoInterval::Stalled => Undecided::Stalled,
-    })
+    })?;
+    let from = match piece {
+        _ if baseline.len() > 1 || candidate.len() > 1 => Samples::Runs,
+        Piece::Second => Samples::Seconds,
+        Piece::Pass => Samples::Passes,
+    };
+    Ok(Evidence::Measured { spread, from })
 }
 
 /// The pieces that runs are divided into: passes if every run has enough of them, so a comparison
@@ -331,7 +416,7 @@ impl MetricComparison {
         metric: Metric,
         baseline: f64,
         candidate: f64,
-        spread: Result<Spread, Undecided>,
+        evidence: Result<Evidence, Undecided>,
     ) -> MetricComparison {
         let ratio = (baseline > 0.0).then(|| candidate / baseline);
         let compared = MetricComparison {
@@ -341,13 +426,24 @@ impl MetricComparison {
             candidate,
             ratio,
             interval: None,
+            exact: false,
             verdict: Verdict::Open { because: Undecided::Zero },
         };
         let open =
             |because| MetricComparison { verdict: Verdict::Open { because }, ..compared.clone() };
         let Some(ratio) = ratio.filter(|ratio| *ratio > 0.0) else { return compared };
-        let spread = match spread {
-            Ok(spread) => spread,
+        let better = (ratio > 1.0) == metric.more_is_better();
+        let different = Verdict::Different {
+            direction: if better { Direction::Better } else { Direction::Worse },
+        };
+        let (spread, from) = match evidence {
+            Ok(Evidence::Measured { spread, from }) => (spread, from),
+            Ok(Evidence::Exact) if candidate.total_cmp(&baseline).is_eq() => {
+                return MetricComparison { exact: true, ..open(Undecided::Identical) };
+            }
+            Ok(Evidence::Exact) => {
+                return MetricComparison { exact: true, verdict: different, ..compared };
+            }
             Err(because) => return open(because),
         };
         let (low, high) = (ratio * spread.low, ratio * spread.high);
@@ -356,15 +452,18 @@ impl MetricComparison {
         if spread.ratio < low * (1.0 - SLACK) || spread.ratio > high * (1.0 + SLACK) {
             return open(Undecided::FewSecondsDecide);
         }
-        let better = (ratio > 1.0) == metric.more_is_better();
         let verdict = if low <= 1.0 && 1.0 <= high {
             Verdict::Open { because: Undecided::Noise }
         } else {
-            Verdict::Different {
-                direction: if better { Direction::Better } else { Direction::Worse },
-            }
+            different
         };
-        let interval = Interval { low, high, chance: spread.chance_of(ratio) };
+        let interval = Interval {
+            low,
+            high,
+            chance: spread.chance_of(ratio),
+            from,
+            needed_for_5_percent: spread.needed(DETECTED),
+        };
         MetricComparison { interval: Some(interval), verdict, ..compared }
     }
 

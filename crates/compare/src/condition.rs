@@ -233,7 +233,7 @@ impl Condition {
 
     /// Returns whether only the ratio of the figure was judged, because its variation is unknown.
     pub fn is_blind_to_noise(&self, figure: &MetricComparison) -> bool {
-        matches!(self.limit, Limit::Change(_)) && figure.interval.is_none()
+        matches!(self.limit, Limit::Change(_)) && figure.interval.is_none() && !figure.exact
     }
 
     /// The tests that exceed the limit, and tests of the baseline that could not be checked.
@@ -449,7 +449,10 @@ mod tests {
                 low,
                 high,
                 chance: 0.01,
+                from: crate::comparison::Samples::Seconds,
+                needed_for_5_percent: None,
             }),
+            exact: false,
             verdict: crate::comparison::Verdict::Open {
                 because: crate::comparison::Undecided::Noise,
             },

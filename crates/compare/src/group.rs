@@ -6,6 +6,7 @@ use measurement::{MergeError, RunDocument, TestResult, started_at};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::facts;
 use crate::metric::{Course, Metric, Piece};
 
 /// Runs that represent one thing: a drive, a setting, the last ten nights.
@@ -22,6 +23,8 @@ pub struct Group<'a> {
 pub struct GroupRecord {
     /// The label given by the user.
     pub label: String,
+    /// The runs' own label, or their drive's name, if all have the same; otherwise `label`.
+    pub name: String,
     /// Number of runs, counting each part of a merged run.
     pub runs: u32,
     /// Names of the plans or suites, each once.
@@ -37,6 +40,17 @@ pub struct GroupRecord {
 }
 
 impl Group<'_> {
+    /// What readers know this side by.
+    fn name(&self) -> String {
+        let name = |run: &&RunDocument| run.label.clone().or_else(|| facts::drive(run));
+        let mut names: Vec<Option<String>> = self.runs.iter().map(name).collect();
+        names.dedup();
+        match names.as_slice() {
+            [Some(name)] => name.clone(),
+            _ => self.label.clone(),
+        }
+    }
+
     pub fn record(&self) -> GroupRecord {
         let distinct = |text: fn(&RunDocument) -> &String| {
             let mut texts: Vec<String> = Vec::new();
@@ -50,6 +64,7 @@ impl Group<'_> {
         let begun = || self.runs.iter().filter_map(|run| run.began());
         GroupRecord {
             label: self.label.clone(),
+            name: self.name(),
             runs: self.runs.iter().map(|run| run.merged_runs.unwrap_or(1)).sum(),
             suites: distinct(|run| &run.suite),
             targets: distinct(|run| &run.target.given),

@@ -6,26 +6,30 @@
 //! | `metric` | the figures of a test that are compared, with name, unit and good direction |
 //! | `group` | one side: one run, or several whose results are merged |
 //! | `pairing` | matches the tests of the two sides |
+//! | `autoregression` | the noise of a mean of a few seconds |
 //! | `bootstrap` | how far a ratio could be off by chance, from seconds or passes |
 //! | `student` | Student's distribution, for intervals from few values |
 //! | `comparison` | a baseline against candidates: ratios, intervals, verdicts |
+//! | `headline` | the test that represents all |
 //! | `facts` | other differences between the runs |
 //! | `condition` | limits for a comparison (`--fail-if`) |
 //!
 //! `docs/compare.md` explains the statistics. `report` prints the page.
 
+mod autoregression;
 mod bootstrap;
 mod comparison;
 mod condition;
 mod facts;
 mod group;
+mod headline;
 mod metric;
 mod pairing;
 mod student;
 
 pub use comparison::{
-    Against, Comparison, Direction, Interval, MetricComparison, TestComparison, Undecided, Verdict,
-    json_schema,
+    Against, Comparison, Direction, Interval, MetricComparison, Samples, TestComparison, Undecided,
+    Verdict, json_schema,
 };
 pub use condition::{
     Condition, ConditionError, Exceeded, Failure, Limit, Missing, NothingChecked, Order, Unchecked,

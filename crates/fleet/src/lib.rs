@@ -12,6 +12,7 @@
 //! | `specimen` | one drive as one run found it |
 //! | `outliers` | drives that are slower than others of their kind |
 //! | `drift` | drives that became slower than they were |
+//! | `trend` | the latency of a drive from run to run, with what changed |
 //! | `change` | where a series of latencies rises |
 //! | `facts` | facts of a run's document |
 //! | `cause` | facts that differ from those of the others |
@@ -35,6 +36,7 @@ mod scaling;
 mod specimen;
 mod summary;
 mod table;
+mod trend;
 
 pub use cause::Cause;
 pub use change::Shape;
@@ -47,3 +49,4 @@ pub use scaling::{Scaling, Step, Together, scaling};
 pub use specimen::{Fact, FactValue, Kind, Specimen, specimens};
 pub use summary::{By, HostFigure, Summary, SummaryRow, Summing};
 pub use table::{Place, Table, TableRow, table};
+pub use trend::{Trend, TrendPoint, trends};

@@ -5,6 +5,8 @@ pub mod ceph;
 pub mod comparison;
 pub mod crash;
 pub mod db;
+#[cfg(test)]
+mod documented;
 pub mod emulate;
 pub mod export;
 pub mod fio;
@@ -14,6 +16,7 @@ pub mod installation;
 pub mod report;
 pub mod results;
 pub mod store;
+pub mod target;
 pub mod trace;
 pub mod verify;
 pub mod watch;
@@ -46,6 +49,17 @@ Exit codes:
 #[command(name = "flushmark", version, long_version = build_info::LONG_VERSION)]
 #[command(after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Args {
+    /// Colour the output: auto (on a terminal without NO_COLOR), always or never
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHEN",
+        global = true,
+        hide_possible_values = true,
+        display_order = 900
+    )]
+    pub color: Option<Color>,
+
     #[command(subcommand)]
     pub command: Command,
 }
@@ -75,6 +89,16 @@ pub enum Command {
     Catalogue(catalogue::CatalogueArgs),
     Completions(installation::CompletionsArgs),
     Manual(installation::ManualArgs),
+    Reference(ReferenceArgs),
+}
+
+/// Write the reference of all verbs as Markdown, for the website
+#[derive(Debug, Parser)]
+#[command(hide = true)]
+pub struct ReferenceArgs {
+    /// The directory for one page of each verb
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
 }
 
 /// Adds a hint to clap's error about `flushmark sort`, which is a separate program.
@@ -97,20 +121,22 @@ pub fn with_hint(mut error: clap::Error) -> clap::Error {
 #[command(after_help = "\
 Examples:
   flushmark check
-  flushmark check /var/lib/postgresql
+  flushmark check /var/lib/postgresql --label 'after firmware 2.1'
   flushmark check /mnt/new-ssd --fail-on database-log --format json > check.json")]
 pub struct CheckArgs {
-    /// A directory (for a test file that is removed afterwards), a file, a device under /dev, a
-    /// modelled drive sim:MODEL, an NBD export nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE,
-    /// objects in a Ceph pool rados:POOL, or null:
-    #[arg(default_value = ".")]
-    pub path: String,
+    #[command(flatten)]
+    pub targets: target::TargetArgs,
 
     /// Exit with 1 if the grade for this use is below GRADE (default: fair)
     #[arg(long, value_name = "USE[=GRADE]", value_parser = parse_fail_on, long_help = "\
 Exit with 1 if the grade for this use is below GRADE (default: fair). Can be given several times.
 Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excellent.")]
     pub fail_on: Vec<FailOn>,
+
+    /// Run all tests in seconds to show that everything works; the numbers are meaningless and are
+    /// not kept
+    #[arg(long, conflicts_with = "fail_on")]
+    pub smoke: bool,
 
     #[command(flatten)]
     pub group: group::GroupArgs,
@@ -126,13 +152,13 @@ Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excel
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
-  flushmark run journal --target /var/lib/ceph
-  flushmark run ceph-disk --target /dev/sdx --target /dev/sdy --destroy-data
-  flushmark run plan.toml --target /mnt/nfs --group nfs --hosts 8 --store postgres://db1/fleet
-  flushmark run slog --target /dev/sdx --destroy-data
-  flushmark run write-cache --target sim:micron-5100-eco-960gb
-  flushmark run my-plan.toml --target . --format json > result.json
-  flushmark run job.fio --target /mnt/test
+  flushmark run journal /var/lib/ceph
+  flushmark run ceph-disk /dev/sdx /dev/sdy --destroy-data
+  flushmark run plan.toml /mnt/nfs --group nfs --hosts 8 --store postgres://db1/fleet
+  flushmark run slog /dev/sdx --destroy-data --label 'slog candidate'
+  flushmark run write-cache sim:micron-5100-eco-960gb
+  flushmark run my-plan.toml . --format json > result.json
+  flushmark run job.fio /mnt/test
   flushmark run --rw randwrite --bs 4k --fsync 1 --runtime 60 --target .
   flushmark run --destroy-data -- fio -rw=write -bs=4k -sync=1 -runtime=60 -filename=/dev/sdx")]
 pub struct RunArgs {
@@ -140,18 +166,15 @@ pub struct RunArgs {
     #[arg(value_name = "SUITE")]
     pub plan: Option<String>,
 
+    #[command(flatten)]
+    pub targets: target::TargetArgs,
+
     /// A fio command line, unchanged
     #[arg(value_name = "FIO", last = true)]
     pub fio: Vec<String>,
 
     #[command(flatten)]
     pub fio_options: FioOptions,
-
-    /// Where to run; given several times, on all at once. A directory, a file, a device under /dev, a modelled drive sim:MODEL (see
-    /// `flushmark models`), an NBD export nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE, objects in
-    /// a Ceph pool rados:POOL, or null:
-    #[arg(long, short, value_name = "TARGET")]
-    pub target: Vec<String>,
 
     /// Shorten every timed test to this, such as 30s or 250ms
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -167,7 +190,7 @@ pub struct RunArgs {
 
     /// Run the whole suite in seconds to show that everything works; the numbers are meaningless
     /// and are not kept
-    #[arg(long, conflicts_with = "store")]
+    #[arg(long)]
     pub smoke: bool,
 
     #[command(flatten)]
@@ -300,7 +323,7 @@ pub struct SuitesArgs {
 Examples:
   flushmark models
   flushmark check sim:consumer-nvme,filesystem=ext4
-  flushmark models consumer-nvme > mine.toml && flushmark run slog --target sim:./mine.toml
+  flushmark models consumer-nvme > mine.toml && flushmark run slog sim:./mine.toml
 
 Settings after the name, each behind a comma: write-cache=on|off, filesystem=ext4|none,
 capacity=SIZE, seed=N, raid=0|1|5|6 with members=N, chunk=SIZE and journal=on|off.")]
@@ -320,7 +343,7 @@ pub struct ModelsArgs {
 Examples:
   flushmark check /srv --output here.json
   flushmark fit here.json > mine.toml
-  flushmark run write-cache --target sim:./mine.toml
+  flushmark run write-cache sim:./mine.toml
 
 The model goes to stdout, how well it does to stderr.")]
 pub struct FitArgs {
@@ -373,6 +396,9 @@ pub struct CommonArgs {
     pub trace: bool,
 
     #[command(flatten)]
+    pub detail: DetailArgs,
+
+    #[command(flatten)]
     pub delivery: DeliveryArgs,
 }
 
@@ -403,6 +429,33 @@ pub enum Format {
     Text,
     /// For programs
     Json,
+}
+
+/// When output is coloured. The values have no help of their own, which would lengthen that of every
+/// verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl From<Color> for anstream::ColorChoice {
+    fn from(color: Color) -> anstream::ColorChoice {
+        match color {
+            Color::Auto => anstream::ColorChoice::Auto,
+            Color::Always => anstream::ColorChoice::Always,
+            Color::Never => anstream::ColorChoice::Never,
+        }
+    }
+}
+
+/// The amount of text.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct DetailArgs {
+    /// Show everything: distributions, evidence, confidence, and the nearest published drives
+    #[arg(long, short)]
+    pub verbose: bool,
 }
 
 /// A use and the lowest grade that is still accepted.

@@ -45,6 +45,16 @@ pub struct TargetOptions {
     pub options: Options,
 }
 
+/// A relative path means something else in another directory.
+fn absolute(record: TargetRecord, place: Option<&Place>) -> TargetRecord {
+    match (TargetName::parse(&record.given), place) {
+        (TargetName::Path(path), Some(place)) if !path.starts_with('/') => {
+            TargetRecord { given: place.path.display().to_string(), ..record }
+        }
+        _ => record,
+    }
+}
+
 impl Bench {
     pub fn open(plan: &Plan, given: &str, wanted: TargetOptions) -> anyhow::Result<Bench> {
         if let Some(target) = SimTarget::split(given) {
@@ -75,7 +85,7 @@ impl Bench {
     /// The target as the result document records it.
     pub fn record(&self) -> TargetRecord {
         match self {
-            Bench::Storage(storage) => storage.target.record(),
+            Bench::Storage(storage) => absolute(storage.target.record(), storage.target.place()),
             Bench::Model(model) => TargetRecord::new(model.given.clone(), TargetKind::Model),
         }
     }

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use measurement::{RunDocument, TargetKind, TestResult};
 use store::{End, InvalidLocation, Location, Origin, Problem, RunId, Store, StoreError};
 
-use crate::args::store::{KeepArgs, StoreArgs};
+use crate::args::store::{KeepArgs, StoreArgs, StoreName};
+use crate::config;
 use crate::exit::{self, ExitStatus, WrongUse};
 use crate::progress::Progress;
 use crate::session::Completed;
@@ -22,12 +23,10 @@ use workload::TargetName;
 const VARIABLE: &str = "FLUSHMARK_STORE";
 /// Names the host, whatever the kernel calls it.
 const HOST: &str = "FLUSHMARK_HOST";
-/// The variable's value for keeping nothing.
-const NOTHING: &str = "none";
 
 /// The store that runs are kept in.
 enum StoreChoice {
-    /// The user does not want runs kept.
+    /// `none`: the user does not want runs kept.
     Disabled,
     Named(Location),
     /// The user's data directory.
@@ -36,27 +35,27 @@ enum StoreChoice {
     Unknown,
 }
 
-/// Decides from the option, else the variable, else the environment.
-fn choose(option: Option<&Location>) -> Result<StoreChoice, WrongUse> {
-    if let Some(location) = option {
-        return Ok(StoreChoice::Named(location.clone()));
+/// The store that the user names: by the option, else the variable, else the configuration.
+fn name(option: Option<&StoreName>) -> Result<Option<StoreName>, WrongUse> {
+    if let Some(name) = option {
+        return Ok(Some(name.clone()));
     }
-    match variable(VARIABLE) {
-        Some(text) if text == NOTHING => Ok(StoreChoice::Disabled),
-        Some(text) => {
-            let text = text.to_string_lossy();
-            let location = text
-                .parse()
-                .map_err(|error: InvalidLocation| WrongUse(format!("{VARIABLE}: {error}")))?;
-            Ok(StoreChoice::Named(location))
-        }
+    let Some(text) = variable(VARIABLE) else { return Ok(config::current().store.clone()) };
+    let name = text.to_string_lossy().parse();
+    name.map(Some).map_err(|error: InvalidLocation| WrongUse(format!("{VARIABLE}: {error}")))
+}
+
+fn choose(option: Option<&StoreName>) -> Result<StoreChoice, WrongUse> {
+    Ok(match name(option)? {
+        Some(StoreName::Nothing) => StoreChoice::Disabled,
+        Some(StoreName::Place(location)) => StoreChoice::Named(location),
         None => {
             let (data, home) = (variable("XDG_DATA_HOME"), variable("HOME"));
             let own =
                 Location::of_user(data.as_deref().map(Path::new), home.as_deref().map(Path::new));
-            Ok(own.map_or(StoreChoice::Unknown, StoreChoice::Own))
+            own.map_or(StoreChoice::Unknown, StoreChoice::Own)
         }
-    }
+    })
 }
 
 fn variable(name: &str) -> Option<OsString> {
@@ -67,9 +66,9 @@ fn variable(name: &str) -> Option<OsString> {
 pub fn location(args: &StoreArgs) -> Result<Location, WrongUse> {
     match choose(args.store.as_ref())? {
         StoreChoice::Named(location) | StoreChoice::Own(location) => Ok(location),
-        StoreChoice::Disabled => {
-            Err(WrongUse(format!("{VARIABLE}={NOTHING} keeps nothing; name a store with --store")))
-        }
+        StoreChoice::Disabled => Err(WrongUse(
+            "the store is `none`, which keeps nothing; name a store with --store".to_owned(),
+        )),
         StoreChoice::Unknown => Err(WrongUse(
             "no store: neither XDG_DATA_HOME nor HOME is set; name a store with --store".to_owned(),
         )),
@@ -85,7 +84,7 @@ pub enum Reading {
 
 impl Reading {
     pub fn of(args: &StoreArgs) -> anyhow::Result<Reading> {
-        let of_user = args.store.is_none() && variable(VARIABLE).is_none();
+        let of_user = name(args.store.as_ref())?.is_none();
         let location = location(args)?;
         if of_user && !exists(&location) {
             return Ok(Reading::NeverKept(location));
@@ -104,9 +103,6 @@ impl Reading {
 
 /// The store that a run would be kept in, if there is one already and it can be read.
 pub fn existing_store(args: &KeepArgs) -> Option<Store> {
-    if args.no_store {
-        return None;
-    }
     match choose(args.store.as_ref()).ok()? {
         StoreChoice::Named(location) | StoreChoice::Own(location) => {
             Store::open_existing(&location).ok()
@@ -118,7 +114,7 @@ pub fn existing_store(args: &KeepArgs) -> Option<Store> {
 /// The store that the user named for a run, by option or variable.
 pub fn named(args: &KeepArgs) -> Result<Option<Location>, WrongUse> {
     Ok(match choose(args.store.as_ref())? {
-        StoreChoice::Named(location) if !args.no_store => Some(location),
+        StoreChoice::Named(location) => Some(location),
         _ => None,
     })
 }
@@ -171,11 +167,10 @@ impl Keeping {
         // only on request.
         let is_storage =
             !matches!(TargetName::parse(target), TargetName::Model(_) | TargetName::Null);
-        if args.no_store || (!is_storage && args.store.is_none()) {
+        if !is_storage && args.store.is_none() {
             return Ok(Keeping::off());
         }
-        let option =
-            args.store.as_ref().map(|location| format!(" --store {location}")).unwrap_or_default();
+        let option = args.store.as_ref().map(|name| format!(" --store {name}")).unwrap_or_default();
         let opened = |location: &Location, named| {
             Store::open(location).map(|store| Keeping {
                 step: Step::Opened { store, named },
@@ -282,10 +277,11 @@ fn unkept(cause: &str) {
     exit::complain(&format!("this run will not be kept: {cause}"));
 }
 
-/// The host's name in kept runs: of a container, the name of its node if that was given.
+/// The host's name in kept runs: the variable, the configuration, or else the kernel's.
 pub fn own_name() -> Option<String> {
     let given = variable(HOST).map(|name| name.to_string_lossy().trim().to_owned());
-    given.filter(|name| !name.is_empty()).or_else(host_name)
+    let given = given.filter(|name| !name.is_empty());
+    given.or_else(|| config::current().host.clone()).or_else(host_name)
 }
 
 /// This machine's hostname.

@@ -8,6 +8,7 @@ mod build_info;
 mod ceph_leftovers;
 mod commands;
 mod completion;
+mod config;
 mod exit;
 mod export;
 mod help;
@@ -17,6 +18,7 @@ mod listening;
 mod live;
 mod modelled;
 mod progress;
+mod reference;
 mod selection;
 mod session;
 mod signals;
@@ -33,7 +35,15 @@ fn main() {
         .try_get_matches()
         .and_then(|matches| args::Args::from_arg_matches(&matches))
         .unwrap_or_else(|error| exit::exit_as_parsed(&args::with_hint(error)));
-    let outcome = match args.command {
+    rados::exit(exit::code(run(args)).into())
+}
+
+fn run(args: args::Args) -> anyhow::Result<exit::ExitStatus> {
+    let config = config::load()?;
+    if let Some(color) = args.color.or(config.color) {
+        anstream::ColorChoice::from(color).write_global();
+    }
+    match args.command {
         args::Command::Check(check) => commands::check::run(&check),
         args::Command::Run(run) => commands::run::run(&run),
         args::Command::Db(db) => commands::db::run(&db),
@@ -57,6 +67,6 @@ fn main() {
         args::Command::Completions(completions) => commands::completions::run(&completions),
         args::Command::Manual(manual) => commands::manual::run(&manual),
         args::Command::Verify(verify) => commands::verify::run(&verify),
-    };
-    rados::exit(exit::code(outcome).into())
+        args::Command::Reference(reference) => commands::reference::run(&reference),
+    }
 }

@@ -1,6 +1,7 @@
 //! Progress on stderr while tests run: a bar on a terminal, plain lines elsewhere, nothing with
 //! `--quiet`.
 
+use std::cell::RefCell;
 use std::io::{IsTerminal as _, Write as _};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -16,6 +17,13 @@ pub struct Progress {
     /// Before each line, if lines of several runs are mixed.
     label: String,
     test: Running,
+    /// The reason that was printed last, and the tests skipped for it since.
+    skipped: RefCell<Option<Repeated>>,
+}
+
+struct Repeated {
+    because: String,
+    more: usize,
 }
 
 enum Display {
@@ -60,7 +68,7 @@ impl Progress {
             later: Duration::ZERO,
             begun: None,
         };
-        Progress { look: *look, display, label, test }
+        Progress { look: *look, display, label, test, skipped: RefCell::new(None) }
     }
 
     /// The next group of tests begins, usually a single test.
@@ -109,14 +117,30 @@ impl Progress {
     }
 
     pub fn measured(&self, result: &TestResult) {
+        self.end_of_skipped();
         self.line(&report::done_line(&self.test.position, result, &self.look));
     }
 
     pub fn skipped(&self, skipped: &Skipped) {
-        self.line(&format!(
-            "{} {}: skipped, {}",
-            self.test.position, skipped.test, skipped.because
-        ));
+        if let Some(repeated) = self.skipped.borrow_mut().as_mut()
+            && repeated.because == skipped.because
+        {
+            repeated.more += 1;
+            return;
+        }
+        self.end_of_skipped();
+        let Skipped { test, because } = skipped;
+        self.line(&format!("{} {test}: skipped, {because}", self.test.position));
+        *self.skipped.borrow_mut() = Some(Repeated { because: because.clone(), more: 0 });
+    }
+
+    /// Prints how many tests were skipped for the same reason as the last one printed.
+    fn end_of_skipped(&self) {
+        let repeated = self.skipped.take();
+        if let Some(Repeated { more: more @ 1.., .. }) = repeated {
+            let tests = report::counted(more as u64, "test");
+            self.line(&format!("{tests} more skipped for the same reason"));
+        }
     }
 
     /// Prints a permanent line.
@@ -132,6 +156,7 @@ impl Progress {
 
     /// Removes the bar.
     pub fn finish(&self) {
+        self.end_of_skipped();
         if let Display::Bar(bar) = &self.display {
             bar.finish_and_clear();
         }

@@ -48,13 +48,8 @@ impl Completed {
             Ended::Failed { error } => Some(format!("{}: {error}; the run ends here", result.test)),
             Ended::Limit | Ended::Interrupted => None,
         });
-        let skipped = self
-            .document
-            .skipped
-            .iter()
-            .map(|skipped| format!("{}: {}", skipped.test, skipped.because));
         match self.verdict {
-            ExitStatus::NothingRan => skipped.collect(),
+            ExitStatus::NothingRan => Skipped::sentences(&self.document.skipped),
             ExitStatus::Interrupted(_) if self.document.results.is_empty() => {
                 vec!["interrupted before anything was measured".to_owned()]
             }
@@ -86,6 +81,12 @@ impl Session {
             ..new_document(&plan.name, bench.record(), bench.began())
         };
         Ok(Session { bench, tracer, document })
+    }
+
+    /// Gives the run a name.
+    pub fn labelled(mut self, label: Option<&str>) -> Session {
+        self.document.label = label.map(str::to_owned);
+        self
     }
 
     /// The document. Before the run it holds what is known without measuring.
@@ -256,6 +257,7 @@ pub fn new_document(
         merged_runs: None,
         group: None,
         suite: suite.to_owned(),
+        label: None,
         smoke: false,
         target,
         host: drive::HostFacts::default(),

@@ -96,10 +96,11 @@ mod tests {
     use workload::suites;
 
     use super::*;
+    use crate::args::store::StoreName;
 
     fn refusal(args: &GroupArgs, suite: &str, target: &str) -> String {
         let plan = suites::named(suite).unwrap();
-        let keep = KeepArgs { no_store: true, ..KeepArgs::default() };
+        let keep = KeepArgs { store: Some(StoreName::Nothing), ..KeepArgs::default() };
         runners(args, &keep, &plan, &[target.to_owned()]).err().unwrap().to_string()
     }
 

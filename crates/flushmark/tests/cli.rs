@@ -17,7 +17,7 @@ fn help() {
     insta::assert_snapshot!(shown(&["--help"]), @"
     Measures what commits really cost on your storage, explains why, and proves whether they survive
 
-    Usage: flushmark <COMMAND>
+    Usage: flushmark [OPTIONS] <COMMAND>
 
     Measure:
       check      Measure what a commit costs here, in under a minute
@@ -56,8 +56,9 @@ fn help() {
       help       Print this message or the help of the given subcommand(s)
 
     Options:
-      -h, --help     Print help
-      -V, --version  Print version
+          --color <WHEN>  Colour the output: auto (on a terminal without NO_COLOR), always or never
+      -h, --help          Print help
+      -V, --version       Print version
 
     Exit codes:
       0  success
@@ -94,7 +95,7 @@ fn a_user_who_looks_for_the_sort_is_sent_to_its_program() {
 
       tip: the separate program 'prefixsort' sorts files
 
-    Usage: flushmark <COMMAND>
+    Usage: flushmark [OPTIONS] <COMMAND>
 
     For more information, try '--help'.
     ");
@@ -107,21 +108,27 @@ fn help_of_check() {
 
     Nothing is destroyed, and root is not needed.
 
-    Usage: flushmark check [OPTIONS] [PATH]
+    Usage: flushmark check [OPTIONS] [TARGET]...
 
     Arguments:
-      [PATH]
-              A directory (for a test file that is removed afterwards), a file, a device under /dev, a
-              modelled drive sim:MODEL, an NBD export nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE,
-              objects in a Ceph pool rados:POOL, or null:
-              
-              [default: .]
+      [TARGET]...
+              Where to measure: a directory (for a test file that is removed afterwards), a file, a
+              device under /dev, a modelled drive sim:MODEL (see `flushmark models`), an NBD export
+              nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE, objects in a Ceph pool rados:POOL, or
+              null:. Several are measured at once
 
     Options:
+      -t, --target <TARGET>
+              The same, for use anywhere on the command line
+
           --fail-on <USE[=GRADE]>
               Exit with 1 if the grade for this use is below GRADE (default: fair). Can be given several
               times.
               Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excellent.
+
+          --smoke
+              Run all tests in seconds to show that everything works; the numbers are meaningless and
+              are not kept
 
           --group <NAME>
               Begin each test at the same moment as the other hosts of this group; they meet in the
@@ -150,6 +157,9 @@ fn help_of_check() {
               Repeat each test that commits for two seconds under the kernel's tracer, to show where the
               time of a commit goes
 
+      -v, --verbose
+              Show everything: distributions, evidence, confidence, and the nearest published drives
+
           --format <FORMAT>
               Output format
 
@@ -176,21 +186,23 @@ fn help_of_check() {
 
           --store <STORE>
               Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password:
-              PGPASSWORD, ~/.pgpass).
-              Default: $FLUSHMARK_STORE (`none` keeps nothing), else results.db in
-              $XDG_DATA_HOME/flushmark
-              or ~/.local/share/flushmark. Runs on a model or null: are kept only if this option names a
+              PGPASSWORD, ~/.pgpass); `none` keeps nothing. Default: $FLUSHMARK_STORE, else `store` in
+              the configuration file, else results.db in $XDG_DATA_HOME/flushmark or
+              ~/.local/share/flushmark. Runs on a model or null: are kept only if this option names a
               store; smoke runs never are.
 
-          --no-store
-              Do not keep the run
+          --label <TEXT>
+              A name for this run, for lists, comparisons and reports
+
+          --color <WHEN>
+              Colour the output: auto (on a terminal without NO_COLOR), always or never
 
       -h, --help
               Print help (see a summary with '-h')
 
     Examples:
       flushmark check
-      flushmark check /var/lib/postgresql
+      flushmark check /var/lib/postgresql --label 'after firmware 2.1'
       flushmark check /mnt/new-ssd --fail-on database-log --format json > check.json
     ");
 }
@@ -205,21 +217,24 @@ fn help_of_run() {
     insta::assert_snapshot!(help.replace(shared, "      [the options of check]\n\n"), @"
     Run a suite, a plan, a fio job file or a fio command
 
-    Usage: flushmark run [OPTIONS] [SUITE] [-- <FIO>...]
+    Usage: flushmark run [OPTIONS] [SUITE] [TARGET]... [-- <FIO>...]
 
     Arguments:
       [SUITE]
               A suite (see `flushmark suites`), a plan (TOML) or a fio job file
+
+      [TARGET]...
+              Where to measure: a directory (for a test file that is removed afterwards), a file, a
+              device under /dev, a modelled drive sim:MODEL (see `flushmark models`), an NBD export
+              nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE, objects in a Ceph pool rados:POOL, or
+              null:. Several are measured at once
 
       [FIO]...
               A fio command line, unchanged
 
     Options:
       -t, --target <TARGET>
-              Where to run; given several times, on all at once. A directory, a file, a device under
-              /dev, a modelled drive sim:MODEL (see `flushmark models`), an NBD export
-              nbd://HOST/EXPORT, a Ceph image rbd:POOL/IMAGE, objects in a Ceph pool rados:POOL, or
-              null:
+              The same, for use anywhere on the command line
 
           --time <TIME>
               Shorten every timed test to this, such as 30s or 250ms
@@ -257,13 +272,13 @@ fn help_of_run() {
               Print help (see a summary with '-h')
 
     Examples:
-      flushmark run journal --target /var/lib/ceph
-      flushmark run ceph-disk --target /dev/sdx --target /dev/sdy --destroy-data
-      flushmark run plan.toml --target /mnt/nfs --group nfs --hosts 8 --store postgres://db1/fleet
-      flushmark run slog --target /dev/sdx --destroy-data
-      flushmark run write-cache --target sim:micron-5100-eco-960gb
-      flushmark run my-plan.toml --target . --format json > result.json
-      flushmark run job.fio --target /mnt/test
+      flushmark run journal /var/lib/ceph
+      flushmark run ceph-disk /dev/sdx /dev/sdy --destroy-data
+      flushmark run plan.toml /mnt/nfs --group nfs --hosts 8 --store postgres://db1/fleet
+      flushmark run slog /dev/sdx --destroy-data --label 'slog candidate'
+      flushmark run write-cache sim:micron-5100-eco-960gb
+      flushmark run my-plan.toml . --format json > result.json
+      flushmark run job.fio /mnt/test
       flushmark run --rw randwrite --bs 4k --fsync 1 --runtime 60 --target .
       flushmark run --destroy-data -- fio -rw=write -bs=4k -sync=1 -runtime=60 -filename=/dev/sdx
     ");
@@ -386,6 +401,9 @@ fn help_of_watch() {
               
               [default: text]
 
+          --color <WHEN>
+              Colour the output: auto (on a terminal without NO_COLOR), always or never
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -404,7 +422,7 @@ fn ceph_help() {
     insta::assert_snapshot!(shown(&["ceph", "--help"]), @"
     Examine and measure a Ceph cluster, or size a planned one
 
-    Usage: flushmark ceph <COMMAND>
+    Usage: flushmark ceph [OPTIONS] <COMMAND>
 
     Commands:
       check       Whether a cluster is well, what a commit costs on it, and which OSDs are slow
@@ -417,7 +435,8 @@ fn ceph_help() {
       help        Print this message or the help of the given subcommand(s)
 
     Options:
-      -h, --help  Print help
+          --color <WHEN>  Colour the output: auto (on a terminal without NO_COLOR), always or never
+      -h, --help          Print help
     ");
     insta::assert_snapshot!(shown(&["ceph", "tell-bench", "--help"]), @"
     Run the OSDs' own benchmark, and show how far it is from what a commit costs
@@ -447,8 +466,8 @@ fn ceph_help() {
 
           --store <STORE>
               The store: a file, or postgres://USER@HOST/DATABASE (password: PGPASSWORD, ~/.pgpass).
-              Default: $FLUSHMARK_STORE, else results.db in $XDG_DATA_HOME/flushmark or
-              ~/.local/share/flushmark.
+              Default: $FLUSHMARK_STORE, else `store` in the configuration file, else results.db in
+              $XDG_DATA_HOME/flushmark or ~/.local/share/flushmark.
 
           --format <FORMAT>
               Output format
@@ -458,6 +477,9 @@ fn ceph_help() {
               - json: For programs
               
               [default: text]
+
+          --color <WHEN>
+              Colour the output: auto (on a terminal without NO_COLOR), always or never
 
       -h, --help
               Print help (see a summary with '-h')
@@ -475,6 +497,10 @@ fn ceph_help() {
           --cluster <NAME>
               The cluster's name, from which the names of these files follow [default: ceph]
     ");
+}
+
+#[test]
+fn help_of_ceph_bench() {
     insta::assert_snapshot!(shown(&["ceph", "bench", "-h"]), @"
     What one client gets from a pool, or from an image with and without librbd's cache
 
@@ -498,14 +524,19 @@ fn ceph_help() {
                                  overhead]
           --trace                Repeat each test that commits for two seconds under the kernel's
                                  tracer, to show where the time of a commit goes
+      -v, --verbose              Show everything: distributions, evidence, confidence, and the nearest
+                                 published drives
           --format <FORMAT>      Output format [default: text] [possible values: text, json, fio, fio+,
                                  csv, markdown, openmetrics]
           --output <FILE>        Also write the result document (JSON) to this file
           --metrics-file <FILE>  Also write the result as metrics to this file, for node_exporter's
                                  textfile collector (it reads files that end in .prom)
       -q, --quiet                Show no progress on stderr
-          --store <STORE>        Keep the run in this store: a file, or postgres://USER@HOST/DATABASE
-          --no-store             Do not keep the run
+          --store <STORE>        Keep the run in this store: a file, or postgres://USER@HOST/DATABASE;
+                                 or none
+          --label <TEXT>         A name for this run, for lists, comparisons and reports
+          --color <WHEN>         Colour the output: auto (on a terminal without NO_COLOR), always or
+                                 never
       -h, --help                 Print help (see more with '--help')
 
     Cluster:

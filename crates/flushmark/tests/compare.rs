@@ -79,24 +79,39 @@ fn two() -> Results {
     Results::of(&[("slow.json", "sim:samsung-980-1tb"), ("fast.json", "sim:kioxia-cd6-3840gb")])
 }
 
-fn last_line(run: &Run) -> &str {
-    run.stdout.lines().last().unwrap_or_default()
+fn first_line(run: &Run) -> &str {
+    run.stdout.lines().next().unwrap_or_default()
 }
 
 #[test]
-fn the_last_sentence_says_it() {
+fn the_first_line_is_the_answer() {
     let results = two();
     let compared = results.results(&["compare", "slow.json", "fast.json"]);
     assert_eq!(compared.code, Some(0), "{}", compared.stderr);
-    assert!(last_line(&compared).contains("times as fast as A in"), "{}", compared.stdout);
+    let answer = first_line(&compared).to_owned();
+    assert!(answer.starts_with("B commits ") && answer.contains("× faster than A"), "{answer}");
+    assert!(answer.ends_with("(computed by models, exact)."), "{answer}");
     let turned = results.results(&["compare", "slow.json", "fast.json", "--baseline", "fast.json"]);
-    assert!(turned.stdout.contains("fast.json"), "{}", turned.stdout);
-    assert!(last_line(&turned).contains("times as slow as A in"), "{}", turned.stdout);
+    // The same factor, seen from the other side.
+    assert_eq!(first_line(&turned), answer.replace("faster", "slower"));
     let same = results.results(&["compare", "slow.json", "slow.json"]);
-    assert_eq!(
-        last_line(&same),
-        "No difference between B and A that is more than noise, in both tests."
-    );
+    assert_eq!(first_line(&same), "B commits exactly as fast as A (computed by models).");
+}
+
+#[test]
+fn details_are_shown_when_asked_for() {
+    let results = two();
+    let shown = |options: &[&str]| {
+        let run = results.results(&[&["compare", "slow.json", "fast.json"], options].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.stdout
+    };
+    let [brief, verbose, all] = [&[][..], &["-v"], &["--all"]].map(shown);
+    assert!(!brief.contains("commit p99") && brief.contains("Also different: target"), "{brief}");
+    assert!(verbose.contains("commit p99") && verbose.contains("What else differs"), "{verbose}");
+    assert!(!verbose.contains("sync p99.9") && all.contains("sync p99.9"), "{all}");
+    let markdown = shown(&["--format", "markdown", "--verbose"]);
+    assert!(markdown.starts_with("**B commits ") && markdown.contains("commit p99"), "{markdown}");
 }
 
 #[test]
@@ -113,16 +128,12 @@ fn every_format_says_the_same_and_json_holds_to_the_schema() {
     assert_eq!(commits["verdict"]["direction"], "better");
     let markdown = results.results(&["compare", "slow.json", "fast.json", "--format", "markdown"]);
     assert!(
-        markdown.stdout.contains("| B against A | A | B | ratio | 95 % interval | |"),
+        markdown.stdout.contains("| B against A | A | B | difference | significance |"),
         "{}",
         markdown.stdout
     );
     let one = results.results(&["compare", "slow.json", "fast.json", "--test", "READ"]);
-    assert!(
-        one.stdout.contains("in the only test") && !one.stdout.contains("commits/s"),
-        "{}",
-        one.stdout
-    );
+    assert!(one.stdout.starts_with("B reads ") && !one.stdout.contains("commit"), "{}", one.stdout);
     let all = results.results(&["compare", "slow.json", "fast.json", "--all"]);
     assert!(all.stdout.contains("MiB/s") && all.stdout.contains("sync p99.9"), "{}", all.stdout);
 }
@@ -288,7 +299,7 @@ fn what_is_refused() {
     ");
     insta::assert_snapshot!(refused(&["merge", "slow.json"]), @"flushmark: cannot merge DIR/slow.json: nothing to merge: expected at least two results of the same tests");
     insta::assert_snapshot!(refused(&["merge", "fast.json", "other.json"]), @"flushmark: cannot merge DIR/fast.json, DIR/other.json: the workloads of `commit` differ: `sync_every` is 1 in one result and 8 in another");
-    let unlike = results.results(&["compare", "fast.json", "other.json"]);
+    let unlike = results.results(&["compare", "fast.json", "other.json", "-v"]);
     assert!(
         unlike.stdout.contains("commit: the workloads differ: sync_every: 1 and 8"),
         "{}",
@@ -307,11 +318,7 @@ fn kept_runs_are_compared_by_their_numbers() {
     }
     let compared = run(&["results", "--store", &store, "compare", "1", "last", "--test", "commit"]);
     assert_eq!(compared.code, Some(0), "{}", compared.stderr);
-    assert!(
-        last_line(&compared).ends_with("times as fast as A in the only test."),
-        "{}",
-        compared.stdout
-    );
+    assert!(first_line(&compared).contains("× faster than A"), "{}", compared.stdout);
     let gone = run(&["results", "--store", &store, "compare", "1", "7"]);
     assert_eq!(gone.code, Some(2), "{}", gone.stderr);
 }
@@ -379,7 +386,7 @@ fn the_osd_that_got_slower_is_named() {
     let slower = serde_json::to_value(slower).unwrap();
     let results = document["results"].as_array_mut().unwrap();
     let changed = results.iter_mut().find(|result| result["test"] == "osd.3: write").unwrap();
-    // A run of six seconds has too few of them for a verdict, but it consists of five passes.
+    // A run of a few seconds, but it consists of five passes.
     assert!(changed["series"]["iops"].as_array().unwrap().len() < 15);
     let ratio = slower["iops"].as_f64().unwrap() / changed["iops"].as_f64().unwrap();
     for pass in changed["passes"].as_array_mut().unwrap() {
@@ -394,65 +401,22 @@ fn the_osd_that_got_slower_is_named() {
     let run = run(&["results", "compare", &file("before.json"), &file("after.json")]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     insta::assert_snapshot!(run.stdout.replace(&file(""), ""), @"
-    Compared
-      A  before.json  1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC  baseline
+    B against A, of 8 tests: 1 slower, 7 the same within 5 %.
+    Most different: osd.3: write (3.0× slower).
+
+      A  before.json  1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
       B  after.json   1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
 
-    B against A
-                            A        B  ratio   95 % interval
-      osd.0: write
-        commits/s       1,429    1,429   1.00   0.958 to 1.05  noise
-        commit p50     700 µs   700 µs   1.00   0.954 to 1.04  noise
-        commit p90     728 µs   728 µs   1.00               -
-        commit p99     735 µs   735 µs   1.00   0.954 to 1.04  noise
-        commit p99.9   735 µs   735 µs   1.00               -
-      osd.0: read
-        operations/s    4,000    4,000   1.00   0.958 to 1.05  noise
-        read p50       250 µs   250 µs   1.00   0.954 to 1.04  noise
-        read p90       260 µs   260 µs   1.00               -
-        read p99       262 µs   262 µs   1.00   0.954 to 1.04  noise
-        read p99.9     263 µs   263 µs   1.00               -
-      osd.1: write
-        commits/s       1,351    1,351   1.00   0.954 to 1.05  noise
-        commit p50     740 µs   740 µs   1.00   0.954 to 1.05  noise
-        commit p90     770 µs   770 µs   1.00               -
-        commit p99     777 µs   777 µs   1.00   0.954 to 1.05  noise
-        commit p99.9   777 µs   777 µs   1.00               -
-      osd.1: read
-        operations/s    3,906    3,906   1.00   0.954 to 1.05  noise
-        read p50       256 µs   256 µs   1.00   0.954 to 1.05  noise
-        read p90       266 µs   266 µs   1.00               -
-        read p99       269 µs   269 µs   1.00   0.954 to 1.05  noise
-        read p99.9     269 µs   269 µs   1.00               -
-      osd.2: write
-        commits/s         333      333   1.00   0.954 to 1.05  noise
-        commit p50       3 ms     3 ms   1.00   0.954 to 1.05  noise
-        commit p90    3.12 ms  3.12 ms   1.00               -
-        commit p99    3.15 ms  3.15 ms   1.00   0.954 to 1.05  noise
-        commit p99.9  3.15 ms  3.15 ms   1.00               -
-      osd.2: read
-        operations/s    3,922    3,922   1.00   0.954 to 1.05  noise
-        read p50       255 µs   255 µs   1.00   0.954 to 1.05  noise
-        read p90       265 µs   265 µs   1.00               -
-        read p99       268 µs   268 µs   1.00   0.954 to 1.05  noise
-        read p99.9     268 µs   268 µs   1.00               -
-      osd.3: write
-        commits/s       1,408      476  0.338  0.323 to 0.353  3.0 times as slow
-        commit p50     710 µs   2.1 ms   2.96    2.84 to 3.10  3.0 times as long
-        commit p90     739 µs  2.19 ms   2.96               -
-        commit p99     745 µs   2.2 ms   2.96    2.84 to 3.10  3.0 times as long
-        commit p99.9   746 µs  2.21 ms   2.96               -
-      osd.3: read
-        operations/s    3,937    3,937   1.00   0.955 to 1.04  noise
-        read p50       254 µs   254 µs   1.00   0.959 to 1.05  noise
-        read p90       264 µs   264 µs   1.00               -
-        read p99       266 µs   266 µs   1.00   0.959 to 1.05  noise
-        read p99.9     267 µs   267 µs   1.00               -
+      B against A         A        B  difference       significance
+      osd.0: write  1,429/s  1,429/s  same within 5 %  not significant
+      osd.0: read   4,000/s  4,000/s  same within 5 %  not significant
+      osd.1: write  1,351/s  1,351/s  same within 5 %  not significant
+      osd.1: read   3,906/s  3,906/s  same within 5 %  not significant
+      osd.2: write    333/s    333/s  same within 5 %  not significant
+      osd.2: read   3,922/s  3,922/s  same within 5 %  not significant
+      osd.3: write  1,408/s    476/s  3.0× slower      significant
+      osd.3: read   3,937/s  3,937/s  same within 5 %  not significant
 
-      commit p90, commit p99.9, read p90, read p99.9: no verdict, the series does not have this figure,
-      so its variation is unknown.
-
-    B commits 3.0 times as slow as A in 1 of 8 tests; 7 are within noise. Most different: osd.3: write
-    (3.0 times as slow).
+      Latencies, intervals and remarks: -v.
     ");
 }

@@ -194,7 +194,7 @@ fn the_collector_may_read_the_file_whatever_the_umask() {
     shell.args(["-c", "umask 077; exec \"$0\" \"$@\""]).arg(flushmark().get_program());
     shell
         .args([
-            "run", "check", "--smoke", "--quiet", "--no-store", "--target", "null:",
+            "run", "check", "--smoke", "--quiet", "--store", "none", "--target", "null:",
             "--metrics-file",
         ])
         .arg(&path);

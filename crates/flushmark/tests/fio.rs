@@ -354,7 +354,7 @@ fn sections_run_at_the_same_time() {
     std::fs::write(&job, text).unwrap();
     let (job, target) = (job.to_str().unwrap(), directory.path().to_str().unwrap());
     let begun = std::time::Instant::now();
-    let both = run(&["run", job, "--target", target, "--no-store", "--format", "json"]);
+    let both = run(&["run", job, "--target", target, "--store", "none", "--format", "json"]);
     let passed_s = begun.elapsed().as_secs_f64();
     assert_eq!(both.code, Some(0), "{}", both.stderr);
     assert!(both.stderr.contains("[1-2/2] log"), "{}", both.stderr);
@@ -377,7 +377,8 @@ fn sections_run_at_the_same_time() {
     assert_eq!(entries(directory.path()), ["two.fio"]);
 
     let target = "sim:consumer-nvme,filesystem=ext4";
-    let model = run(&["run", job, "--target", target, "--no-store", "--quiet", "--format", "json"]);
+    let model =
+        run(&["run", job, "--target", target, "--store", "none", "--quiet", "--format", "json"]);
     assert_eq!(model.code, Some(0), "{}", model.stderr);
     assert_eq!(model.document()["results"][1]["workload"]["beside"], serde_json::json!(["log"]));
 }
@@ -568,7 +569,8 @@ fn job_file(directory: &Path, text: &str, target: &str) -> Run {
         path.to_str().unwrap(),
         "--target",
         target,
-        "--no-store",
+        "--store",
+        "none",
         "--quiet",
         "--format",
         "json",
@@ -773,7 +775,8 @@ fn duplicates_reach_the_target() {
     let written = job_file(directory.path(), text, &path);
     assert_ne!(written.code, Some(0), "overwrites without leave");
     let job = directory.path().join("job.fio");
-    let words = ["run", job.to_str().unwrap(), "--target", &path, "--no-store", "--destroy-data"];
+    let words =
+        ["run", job.to_str().unwrap(), "--target", &path, "--store", "none", "--destroy-data"];
     let written = run(&words);
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     let content = std::fs::read(&path).unwrap();

@@ -81,13 +81,13 @@ fn outliers_are_named_with_what_differs() {
     insta::assert_snapshot!(found.stdout, @"
     3 of 29 drives are slower than others of their model:
 
-      host  drive  test                               p50    usual  slower  what differs
-      db08  Sdb08  randwrite 4 KiB, fsync=1,        12 ms  2.95 ms    4.1x  write cache off (usually on)
-                   depth 1, jobs 1
-      db07  Sdb07  randwrite 4 KiB, fsync=1,      9.03 ms  2.95 ms    3.1x  I/O scheduler bfq (usually
-                   depth 1, jobs 1                                          none)
-      db09  Sdb09  randwrite 4 KiB, fsync=1,      6.02 ms  2.95 ms    2.0x  no known fact
-                   depth 1, jobs 1
+      host  drive  model                test                              p50    usual  slower  what differs
+      db08  Sdb08  Samsung SSD 980 1TB  randwrite 4 KiB, fsync=1,       12 ms  2.95 ms    4.1x  write cache off (usually on)
+                                        depth 1, jobs 1
+      db07  Sdb07  Samsung SSD 980 1TB  randwrite 4 KiB, fsync=1,     9.03 ms  2.95 ms    3.1x  I/O scheduler bfq (usually
+                                        depth 1, jobs 1                                         none)
+      db09  Sdb09  Samsung SSD 980 1TB  randwrite 4 KiB, fsync=1,     6.02 ms  2.95 ms    2.0x  no known fact
+                                        depth 1, jobs 1
 
     Compared within model, suite and filesystem: 29 figures, limit 2.9 robust deviations.
     One drive was not compared: fewer than 8 of its kind were measured.
@@ -120,13 +120,11 @@ fn drift_is_dated_and_comes_with_what_changed() {
     insta::assert_snapshot!(found.stdout, @"
     2 of 20 drives became slower:
 
-      host  drive  test                  since (UTC)   before    since  slower  how        what changed then
-      db04  Sdb04  check: randwrite      2026-10-05   3.22 ms  8.51 ms    2.6x  gradually  no known fact
-                   4 KiB, fsync=1,
-                   depth 1, jobs 1
-      db03  Sdb03  check: randwrite      2026-11-02   2.91 ms  5.85 ms    2.0x  at once    firmware: 5B2QGXA7
-                   4 KiB, fsync=1,                                                         to 6B2QGXA7
-                   depth 1, jobs 1
+      host  drive  test                         since (UTC)   before    since  slower  how        what changed then
+      db04  Sdb04  check: randwrite 4 KiB,      2026-10-05   3.22 ms  8.51 ms    2.6x  gradually  no known fact
+                   fsync=1, depth 1, jobs 1
+      db03  Sdb03  check: randwrite 4 KiB,      2026-11-02   2.91 ms  5.85 ms    2.0x  at once    firmware: 5B2QGXA7 to
+                   fsync=1, depth 1, jobs 1                                                       6B2QGXA7
     ");
     // Before that time, nothing had happened.
     insta::assert_snapshot!(fleet.run(&["drift", "--until", "2026-10-20"]).stdout, @"No drive became slower (20 with a history).");
@@ -174,25 +172,22 @@ fn latencies_of_all_hosts_are_added_up() {
     12 runs of 12 hosts, the newest of each suite and target (2026-09-21 to 2026-12-07, UTC)
 
     check
-      test                  hosts  operations      p50      p99      max  lowest p50      highest p50
-      randwrite 4 KiB,         12      36,000  2.92 ms  9.36 ms  9.48 ms  2.81 ms (db00)  9.03 ms (db05)
-      fsync=1, depth 1,
-      jobs 1
+      test                                      hosts  operations      p50      p99      max  lowest p50      highest p50
+      randwrite 4 KiB, fsync=1, depth 1, jobs      12      36,000  2.92 ms  9.36 ms  9.48 ms  2.81 ms (db00)  9.03 ms (db05)
+      1
     ");
     insta::assert_snapshot!(fleet.run(&["summary", "--by", "model", "--since", "2026-10-01"]).stdout, @"
     10 runs of 10 hosts, the newest of each suite and target (2026-10-05 to 2026-12-07, UTC)
 
     Samsung SSD 980 1TB: check
-      test                  hosts  operations      p50      p99      max  lowest p50      highest p50
-      randwrite 4 KiB,          7      21,000  2.95 ms  9.41 ms  9.48 ms  2.83 ms (db04)  9.03 ms (db05)
-      fsync=1, depth 1,
-      jobs 1
+      test                                      hosts  operations      p50      p99      max  lowest p50      highest p50
+      randwrite 4 KiB, fsync=1, depth 1, jobs       7      21,000  2.95 ms  9.41 ms  9.48 ms  2.83 ms (db04)  9.03 ms (db05)
+      1
 
     another: check
-      test                  hosts  operations      p50      p99      max  lowest p50      highest p50
-      randwrite 4 KiB,          3       9,000  2.89 ms  3.12 ms  3.13 ms  2.81 ms (db09)  2.98 ms (db06)
-      fsync=1, depth 1,
-      jobs 1
+      test                                      hosts  operations      p50      p99      max  lowest p50      highest p50
+      randwrite 4 KiB, fsync=1, depth 1, jobs       3       9,000  2.89 ms  3.12 ms  3.13 ms  2.81 ms (db09)  2.98 ms (db06)
+      1
     ");
     insta::assert_snapshot!(fleet.run(&["summary", "--by", "host", "--host", "db05"]).stdout, @"
     1 run of 1 host, the newest of each suite and target (2026-10-26, UTC)

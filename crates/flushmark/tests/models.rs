@@ -110,7 +110,8 @@ fn what_a_model_is_stands_above_its_numbers() {
     let path = directory.path().join("my stick.toml");
     std::fs::write(&path, run(&["models", "usb-stick"]).stdout).unwrap();
     let header = |target: &str| {
-        let shown = run(&["run", "check", "--time", "100ms", "--quiet", "--target", target]).stdout;
+        let shown =
+            run(&["run", "check", "--time", "100ms", "-v", "--quiet", "--target", target]).stdout;
         shown.split("\n\n").next().unwrap().replace(&path.display().to_string(), "FILE")
     };
     insta::assert_snapshot!(header("sim:enterprise-sata,raid=5"), @"
@@ -136,9 +137,15 @@ fn all_of_a_device_is_tested() {
 
     let directory = tempfile::tempdir().unwrap();
     let measured = |plan: &str, target: &str| {
-        let shown =
-            run(&["run", &common::plan(directory.path(), plan), "--quiet", "--target", target])
-                .stdout;
+        let shown = run(&[
+            "run",
+            &common::plan(directory.path(), plan),
+            "-v",
+            "--quiet",
+            "--target",
+            target,
+        ])
+        .stdout;
         let tested = shown.lines().find(|line| line.starts_with("tested")).map(str::to_owned);
         let json = run(&[
             "run",

@@ -18,9 +18,20 @@ use tempfile::TempDir;
 const VIEW: (u32, u32) = (1280, 1600);
 /// Chromium's largest picture has 16384 pixels a side.
 const PICTURE_MAX: u32 = 16_000;
-/// Scrolls past every chart, so that each is drawn.
+/// Opens everything and scrolls past every chart, so that each is drawn.
 const READ: &str = "(async () => {
+    for (const fold of document.querySelectorAll('details.fold')) fold.open = true;
     for (const place of document.querySelectorAll('[data-figure]')) {
+        place.scrollIntoView();
+        while (!place.querySelector('svg')) await new Promise((seen) => setTimeout(seen, 5));
+    }
+    window.scrollTo(0, 0);
+})()";
+
+/// Scrolls past the charts of a page on which nothing was opened.
+const SKIM: &str = "(async () => {
+    for (const place of document.querySelectorAll('[data-figure]')) {
+        if (place.clientWidth === 0) continue;
         place.scrollIntoView();
         while (!place.querySelector('svg')) await new Promise((seen) => setTimeout(seen, 5));
     }
@@ -41,6 +52,9 @@ const CHECK: &[&str] = &["check", "sim:samsung-980-1tb,filesystem=ext4"];
 const CHECK_OTHER: &[&str] = &["check", "sim:micron-5100-eco-960gb,filesystem=ext4"];
 const SLOG: &[&str] = &["run", "slog", "--target", "sim:samsung-980-1tb"];
 const WRITE_CACHE: &[&str] = &["run", "write-cache", "--target", "sim:micron-5100-eco-960gb"];
+const STUDY: &[&str] = &["run", "fsync-study", "--target", "sim:samsung-980-1tb"];
+const WAL: &[&str] = &["run", "wal", "--target", "sim:samsung-980-1tb,filesystem=ext4"];
+const OPEN_BLOCKS: &[&str] = &["run", "open-blocks", "--target", "sim:usb-stick"];
 const READS: &[&str] = &["run", "read-scaling", "--target", "sim:samsung-980-1tb"];
 
 impl Shown {
@@ -125,6 +139,18 @@ impl Shown {
     }
 }
 
+/// The height of a page on which nothing was opened, with a picture of it.
+fn closed_height(shown: &mut Shown, name: &str, width: u32) -> f64 {
+    shown.page.resize(width, VIEW.1).unwrap();
+    let address = shown.address.clone();
+    shown.page.open(&address).unwrap();
+    shown.value(SKIM);
+    let height = shown.number("document.documentElement.getBoundingClientRect().height");
+    shown.page.resize(width, (height as u32).min(PICTURE_MAX)).unwrap();
+    shown.page.picture(&kept(&format!("closed-{name}-{width}.png"))).unwrap();
+    height
+}
+
 fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name)
 }
@@ -172,13 +198,13 @@ fn every_chart_shows_as_many_points_as_were_measured() {
         "the spans, and three figures of each test"
     );
     assert_eq!(
-        shown.points("run-2-sizes-time").last(),
+        shown.points("run-2-sizes").last(),
         Some(&(tests[1] as u64)),
         "a point for each block size"
     );
-    assert_eq!(shown.points("run-3-cache-small"), [30, 30]);
-    assert_eq!(shown.points("run-3-cache-large"), [3, 3]);
-    assert_eq!(shown.points("run-4-depth-rate")[0], 5);
+    assert_eq!(shown.points("run-3-cache-small"), [30; 3], "a line between two settings");
+    assert_eq!(shown.points("run-3-cache-large"), [3; 3]);
+    assert_eq!(shown.points("run-4-depth"), [5, 5], "rate and latency");
     let mut maps = 0;
     for (run, document) in shown.documents.clone().iter().enumerate() {
         for (index, result) in document["results"].as_array().unwrap().iter().enumerate() {
@@ -328,13 +354,99 @@ fn a_thousand_osds_fit_on_a_page() {
     assert_eq!(shown.points("run-1-osd-map"), [1000]);
     assert_eq!(shown.points("run-1-write-time")[0], 40);
     let height = shown.number("document.documentElement.getBoundingClientRect().height");
-    assert!(height < 20_000.0, "{height} px");
+    assert!(height < 40_000.0, "{height} px");
     for width in [320, 400, 800, 1280] {
         shown.page.resize(width, 900).unwrap();
         let wide = shown.number("document.documentElement.scrollWidth");
         assert!(wide <= f64::from(width), "{wide} px in a view of {width}");
     }
     shown.picture("osds-many-narrow.png", 400);
+    assert_eq!(shown.page.complaints(), [""; 0]);
+}
+
+#[test]
+fn pages_are_short_until_something_is_opened() {
+    const NAME: &str = "pages_are_short_until_something_is_opened";
+    let pages: [(&str, &[&[&str]]); 7] = [
+        ("check", &[CHECK]),
+        ("slog", &[SLOG]),
+        ("study", &[STUDY]),
+        ("write-cache", &[WRITE_CACHE]),
+        ("wal", &[WAL]),
+        ("open-blocks", &[OPEN_BLOCKS]),
+        ("comparison", &[CHECK, CHECK_OTHER]),
+    ];
+    for (name, runs) in pages {
+        let Some(mut shown) = Shown::new(NAME, runs) else { return };
+        for (width, most) in [(1280, 8_000.0), (420, 12_000.0)] {
+            let height = closed_height(&mut shown, name, width);
+            assert!(height < most, "{name} at {width}: {height} px");
+            let wide = shown.number("document.documentElement.scrollWidth");
+            assert!(wide <= f64::from(width), "{name}: {wide} px in a view of {width}");
+        }
+        assert_eq!(shown.page.complaints(), [""; 0], "{name}");
+        shown.page.prefer("dark").unwrap();
+        closed_height(&mut shown, &format!("{name}-dark"), 1280);
+    }
+    // A thousand OSDs and a comparison of many tests.
+    let mut shown = Shown::of(NAME, || vec![osds(40, 25)]).unwrap();
+    let height = closed_height(&mut shown, "osds", 1280);
+    assert!(height < 8_000.0, "{height} px");
+    let mut shown = Shown::new(NAME, &[WRITE_CACHE, WRITE_CACHE]).unwrap();
+    let height = closed_height(&mut shown, "comparison-of-66", 1280);
+    assert!(height < 8_000.0, "{height} px");
+}
+
+#[test]
+fn a_picture_answers_each_suite_s_question_first() {
+    const NAME: &str = "a_picture_answers_each_suite_s_question_first";
+    let Some(mut shown) = Shown::new(NAME, &[OPEN_BLOCKS]) else { return };
+    let first = "document.querySelector('[data-figure]').dataset.figure";
+    assert_eq!(shown.value(first), json!("run-1-places"));
+    let mark = shown.value("flushmark.figures['run-1-places'].panels[0].mark.text");
+    assert!(mark.as_str().unwrap().contains("at once; with more, "), "{mark}");
+    let drawn = "document.querySelector('[data-figure=\"run-1-places\"]').textContent";
+    let drawn = shown.value(drawn);
+    assert!(drawn.as_str().unwrap().contains("at once"), "{drawn}");
+    let Some(mut shown) = Shown::new(NAME, &[WAL]) else { return };
+    assert_eq!(shown.value(first), json!("run-1-rates"));
+    let drawn = shown.value("document.querySelector('[data-figure=\"run-1-rates\"]').textContent");
+    assert!(drawn.as_str().unwrap().contains("etcd's limit: p99 10 ms"), "{drawn}");
+    let Some(mut shown) = Shown::new(NAME, &[STUDY]) else { return };
+    assert_eq!(shown.value(first), json!("run-1-jobs"));
+    assert_eq!(shown.points("run-1-jobs"), [6; 12], "four panels of three lines");
+    let rows = "document.querySelectorAll('.numbers tbody tr').length";
+    assert!((shown.number(rows) - 36.0).abs() < 0.5, "repetitions are one row");
+}
+
+#[test]
+fn a_link_opens_what_it_leads_to_and_keys_close_it_again() {
+    const NAME: &str = "a_link_opens_what_it_leads_to_and_keys_close_it_again";
+    let Some(mut shown) = Shown::new(NAME, &[STUDY]) else { return };
+    let address = shown.address.clone();
+    shown.page.open(&address).unwrap();
+    let test = "document.querySelector('#run-1-test-5')";
+    let folds = format!(
+        "(() => {{ const test = {test}; return [test.querySelector('details.fold').open, test.closest('details.fold').open]; }})()"
+    );
+    assert_eq!(shown.value(&folds), json!([false, false]), "closed at first");
+    shown.value("document.querySelector('.numbers a[href=\"#run-1-test-5\"]').focus()");
+    shown.page.press("Enter").unwrap();
+    shown.page.wait_for(&format!("JSON.stringify({folds}) === '[true,true]'")).unwrap();
+    shown.page.wait_for(&format!("{test}.querySelector('[data-figure] svg') !== null")).unwrap();
+    // Close it with the keyboard, and follow the same link again.
+    shown.value(&format!("{test}.querySelector('summary').focus()"));
+    let outline = shown.value("getComputedStyle(document.activeElement).outlineStyle");
+    assert_eq!(outline, json!("solid"), "where the focus is has to be seen");
+    shown.page.press("Enter").unwrap();
+    shown.page.wait_for(&format!("!{test}.querySelector('details.fold').open")).unwrap();
+    shown.value("document.querySelector('.numbers a[href=\"#run-1-test-5\"]').focus()");
+    shown.page.press("Enter").unwrap();
+    shown.page.wait_for(&format!("{test}.querySelector('details.fold').open")).unwrap();
+    // An address with a fragment opens it, too.
+    shown.page.open("about:blank").unwrap();
+    shown.page.open(&format!("{address}#run-1-test-9")).unwrap();
+    shown.page.wait_for("document.querySelector('#run-1-test-9 details.fold').open").unwrap();
     assert_eq!(shown.page.complaints(), [""; 0]);
 }
 

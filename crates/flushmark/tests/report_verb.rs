@@ -126,6 +126,42 @@ fn several_runs_stand_side_by_side_under_names_that_tell_them_apart() {
     }
 }
 
+#[test]
+fn a_card_is_one_result_as_an_svg() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = result(directory.path(), "check.json");
+    let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
+    let card = path("drive.svg");
+    let made = run(&["report", &json, "--card", &card]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let text = std::fs::read_to_string(&card).unwrap();
+    assert!(text.starts_with("<svg xmlns=") && text.contains("Samsung 980 1 TB"), "{text}");
+    assert_eq!(run(&["report", &json, "--card", "-"]).stdout, text, "it may be made again");
+    assert_eq!(run(&["report", &json, "--card", &card]).code, Some(0));
+    let said = |args: &[&str]| {
+        let run = run(args);
+        assert_eq!(
+            run.code,
+            Some(if run.stderr.contains("exists") { 3 } else { 2 }),
+            "{}",
+            run.stderr
+        );
+        run.said(directory.path(), "DIR")
+    };
+    insta::assert_snapshot!(said(&["report", &json, "--card", &path("drive.png")]), @"flushmark: a card is an SVG file, and DIR/drive.png does not end in .svg; where only PNG is accepted, convert the card, for example with `rsvg-convert` or a browser");
+    insta::assert_snapshot!(said(&["report", &json, &json, "--card", &card]), @"flushmark: a card shows one result, and 2 are named; leave out --card to compare them on a page");
+    let other = path("other.svg");
+    std::fs::write(&other, "<svg></svg>").unwrap();
+    insta::assert_snapshot!(said(&["report", &json, "--card", &other]), @"flushmark: DIR/other.svg exists and is not a flushmark card, so it is not overwritten; name another file or use --force");
+    assert_eq!(run(&["report", &json, "--card", &other, "--force"]).code, Some(0));
+    assert_eq!(run(&["report", &json, "--card", &card, "--open"]).code, Some(2));
+    let trace = path("trace.json");
+    let output = path("blk.txt");
+    std::fs::write(&output, BLKPARSE).unwrap();
+    assert_eq!(run(&["trace", "read", &output, "--output", &trace]).code, Some(0));
+    insta::assert_snapshot!(said(&["report", &trace, "--card", &card]), @"flushmark: a card shows the result of a run, not a trace; leave out --card for a page of the trace");
+}
+
 /// The output of `blkparse` for a write and its flush.
 const BLKPARSE: &str = "\
   8,16   0      101     5.100000000  5130  Q  WS 1048576 + 8 [fio]

@@ -184,7 +184,7 @@ fn the_same_seed_sorts_the_same_records() {
 fn a_model_has_no_clock_for_a_sort() {
     let skipped = run(&["run", "sort-spill", "--quiet", "--target", "sim:consumer-nvme"]);
     assert_eq!(skipped.code, Some(2));
-    insta::assert_snapshot!(skipped.stderr.lines().next().unwrap(), @"flushmark: urls: a sort depends on the CPU speed of this machine, but a model's results must be the same on every machine; run it on a directory or a device");
+    insta::assert_snapshot!(skipped.stderr.lines().next().unwrap(), @"flushmark: urls and 3 more: a sort depends on the CPU speed of this machine, but a model's results must be the same on every machine; run it on a directory or a device");
 }
 
 fn start(text: &str, plans: &Path, target: &str) -> std::process::Child {

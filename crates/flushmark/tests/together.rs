@@ -46,7 +46,7 @@ fn several_targets_are_measured_at_once() {
     });
     let plan = plan(place.path(), PLAN);
     let words = ["run", &plan, "--target", text(&one), "--target", text(&other), "--quiet"];
-    let json = run(&[&words[..], &["--no-store", "--format", "json"]].concat());
+    let json = run(&[&words[..], &["--store", "none", "--format", "json"]].concat());
     assert_eq!((json.code, json.stderr.as_str()), (Some(0), ""));
     let documents = documents(&json.stdout);
     let groups: Vec<&Value> = documents.iter().map(|document| &document["group"]).collect();
@@ -59,7 +59,7 @@ fn several_targets_are_measured_at_once() {
         assert!(start["skew_us"].as_f64().unwrap() < 50_000.0, "{start}");
     }
     // The table of all targets adds up.
-    let page = run(&[&words[..], &["--no-store"]].concat());
+    let page = run(&[&words[..], &["--store", "none"]].concat());
     assert_eq!(page.code, Some(0), "{}", page.stderr);
     let shown = page.stdout.replace(text(place.path()), "PLACE");
     for words in ["== PLACE/one\n", "== PLACE/other\n", "== all 2 targets\n", "slowest"] {
@@ -79,7 +79,7 @@ fn targets_that_cannot_be_measured_at_once() {
     };
     insta::assert_snapshot!(refused(&["--target", "null:", "--target", "null:"]), @"flushmark: the target null: was given twice");
     insta::assert_snapshot!(refused(&["-t", "null:", "-t", ".", "--format", "fio"]), @"flushmark: fio's JSON holds a single run, but 2 targets were given; choose another --format");
-    insta::assert_snapshot!(refused(&["-t", "null:", "--group", "x", "--hosts", "2", "--no-store"]), @"flushmark: hosts of a group meet in a PostgreSQL store: name it with --store postgres://..., or give each host the same --start-at instead of --group");
+    insta::assert_snapshot!(refused(&["-t", "null:", "--group", "x", "--hosts", "2", "--store", "none"]), @"flushmark: hosts of a group meet in a PostgreSQL store: name it with --store postgres://..., or give each host the same --start-at instead of --group");
     insta::assert_snapshot!(refused(&["-t", "null:", "--start-at", "2020-01-01T00:00:00Z"]), @"flushmark: --start-at 2020-01-01T00:00:00Z is past; give a time to come");
     let unknown = refused(&["-t", "null:", "--start-at", "tomorrow"]);
     assert!(unknown.contains("expected a date and time with its offset from UTC"), "{unknown}");

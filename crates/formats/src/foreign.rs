@@ -135,6 +135,7 @@ impl ForeignRun {
             flushmark: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: measurement::started_at::write(self.began),
             suite: self.suite,
+            label: None,
             smoke: false,
             target: self.target,
             source: Some(self.source),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::document::RunDocument;
 
 /// Fields whose texts identify something, each with the word that replaces them.
-const IDENTIFYING: [(&str, &str); 13] = [
+const IDENTIFYING: [(&str, &str); 14] = [
     ("serial", "SERIAL"),
     ("wwn", "SERIAL"),
     ("uuid", "UUID"),
@@ -17,6 +17,7 @@ const IDENTIFYING: [(&str, &str); 13] = [
     ("member", "HOST"),
     ("absent", "HOST"),
     ("given", "TARGET"),
+    ("label", "LABEL"),
     ("mount_point", PATH),
     ("source", PATH),
     ("path", PATH),
@@ -27,7 +28,7 @@ const PATH: &str = "PATH";
 const LENGTH_MIN: usize = 4;
 
 impl RunDocument {
-    /// The same without serial numbers, names of hosts, identities of filesystems and clusters, and
+    /// The same without serial numbers, names of hosts, the run's label, identities of filesystems and clusters, and
     /// paths, in fields and in sentences. Models, firmware, kernel names of devices and all figures
     /// stay.
     ///

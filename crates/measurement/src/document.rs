@@ -33,6 +33,25 @@ pub struct Skipped {
     pub because: String,
 }
 
+impl Skipped {
+    /// One sentence for each reason, with the tests that it applies to: `512 B and 17 more: below
+    /// the logical block size of 4 KiB`.
+    pub fn sentences(skipped: &[Skipped]) -> Vec<String> {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for Skipped { test, because } in skipped {
+            match reasons.iter_mut().find(|(known, _)| known == because) {
+                Some((_, tests)) => tests.push(test),
+                None => reasons.push((because, vec![test])),
+            }
+        }
+        let sentence = |(because, tests): (&str, Vec<&str>)| match &tests[..] {
+            [first, _, _, ..] => format!("{first} and {} more: {because}", tests.len() - 1),
+            few => format!("{}: {because}", few.join("; ")),
+        };
+        reasons.into_iter().map(sentence).collect()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// It ran. An interrupted or failed test also counts, with what it measured until then.
@@ -79,6 +98,9 @@ pub struct RunDocument {
     pub started_at: String,
     /// Name of the plan or suite.
     pub suite: String,
+    /// The name that the user gave this run; `null` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// `true` for a smoke run, whose numbers are meaningless.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub smoke: bool,
@@ -154,6 +176,22 @@ pub fn json_schema() -> schemars::Schema {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_skipped_for_one_reason_share_a_sentence() {
+        let skipped = |test: &str, because: &str| Skipped {
+            test: test.to_owned(),
+            because: because.to_owned(),
+        };
+        let all = [
+            skipped("512 B", "too small"),
+            skipped("1 KiB", "too small"),
+            skipped("fua", "no FUA"),
+            skipped("2 KiB", "too small"),
+        ];
+        assert_eq!(Skipped::sentences(&all), ["512 B and 2 more: too small", "fua: no FUA"]);
+        assert_eq!(Skipped::sentences(&all[..2]), ["512 B; 1 KiB: too small"]);
+    }
 
     fn refusal(text: &str) -> String {
         RunDocument::from_json(text).unwrap_err().to_string()

@@ -121,6 +121,10 @@ pub enum Grade {
 }
 
 impl Grade {
+    /// Every grade, from worst to best.
+    pub const ALL: [Grade; 6] =
+        [Grade::Unknown, Grade::Unfit, Grade::Poor, Grade::Fair, Grade::Good, Grade::Excellent];
+
     /// The grade in one word.
     pub const fn name(self) -> &'static str {
         match self {

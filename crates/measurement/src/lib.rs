@@ -89,7 +89,9 @@ pub use passes::Pass;
 pub use priorities::PriorityLatency;
 pub use progress::{Headline, Progress};
 pub use proof::{DeviceCounts, DeviceProof, Proof};
-pub use result::{CpuUse, Ended, Histograms, Measured, RateRecord, TestResult, WorkloadRecord};
+pub use result::{
+    CpuUse, Ended, Histograms, MODEL_ENGINE, Measured, RateRecord, TestResult, WorkloadRecord,
+};
 pub use series::Series;
 pub use server_activity::{
     CounterUnit, FileActivity, ServerActivity, ServerCount, ServerCounter, ServerCpu, ServerFile,

@@ -21,6 +21,9 @@ use crate::sorting::{SortFigures, SortRecord};
 use crate::steady_state::SteadyState;
 use crate::trace_document::TraceRecord;
 
+/// The engine's name in results that a model computed.
+pub const MODEL_ENGINE: &str = "sim";
+
 /// The workload of a test as it was run. One flat object, so programs find each field in one place.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of a test")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -704,6 +707,11 @@ impl TestResult {
         TestResult { priorities, ..self }
     }
 
+    /// Returns whether a model computed the result, so running it again gives the same.
+    pub fn is_modelled(&self) -> bool {
+        self.engine == MODEL_ENGINE
+    }
+
     /// The workload for comparisons. The submission is dropped unless it changes the commands that
     /// the drive receives, as it does for writes that are durable by themselves. Documents of
     /// earlier versions record it only as the engine.
@@ -711,8 +719,8 @@ impl TestResult {
         let record = self.workload.clone();
         let of_engine = match self.engine.as_str() {
             "psync" => Some(Submission::Blocking),
-            "sim" if record.depth == 1 => Some(Submission::Blocking),
-            "io_uring" | "libaio" | "sim" => Some(Submission::Asynchronous),
+            MODEL_ENGINE if record.depth == 1 => Some(Submission::Blocking),
+            "io_uring" | "libaio" | MODEL_ENGINE => Some(Submission::Asynchronous),
             _ => None,
         };
         let flagged = record.sync.is_some_and(|sync| sync.is_durable() && sync.is_per_write());

@@ -145,6 +145,7 @@ fn document() -> RunDocument {
         merged_runs: None,
         group: None,
         suite: "slog".to_owned(),
+        label: Some("new rack".to_owned()),
         smoke: false,
         target: TargetRecord::new("/var/lib/db", TargetKind::Directory),
         host: drive::HostFacts::default(),

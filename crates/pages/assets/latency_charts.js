@@ -210,23 +210,8 @@ charts.glance = (data, theme, width) => {
       },
     }),
     series: [
-      {
-        type: "custom",
-        silent: true,
-        // From the median to the slowest: how much longer than usual a single commit may take.
-        renderItem: (_, api) => {
-          const left = api.coord([api.value(0), api.value(2)]);
-          const right = api.coord([api.value(1), api.value(2)]);
-          return {
-            type: "line",
-            shape: { x1: left[0], y1: left[1], x2: right[0], y2: right[1] },
-            style: { stroke: theme.span, lineWidth: 3, lineCap: "round" },
-          };
-        },
-        data: data.tests.map((test, index) => [Math.log10(test.p50_us), Math.log10(test.max_us), index]),
-        encode: { x: [0, 1], y: 2 },
-        z: 1,
-      },
+      // From the median to the slowest: how much longer than usual a single commit may take.
+      spanSeries(theme, data.tests.map((test, index) => [Math.log10(test.p50_us), Math.log10(test.max_us), index])),
       ...figures.map((figure, index) => ({
         name: figure.name,
         type: "scatter",

@@ -84,28 +84,34 @@ const legend = (theme, names, width) => ({
   formatter: (name) => clipped(name, legendLetters(width)),
 });
 
-// Ticks of a logarithmic axis from below the least to above the greatest value: 1, 2, 5 if there is
-// room, otherwise powers of ten. On such an axis, values are their own logarithms, so bins and
-// values share one scale.
+// Ticks of a logarithmic axis between the least and the greatest value: 1, 2, 5 if there is room,
+// otherwise powers of ten. On such an axis, values are their own logarithms, so bins and values
+// share one scale.
+const TICKS_MIN = 2;
 const ticks = (least, most) => {
   const from = Math.floor(Math.log10(least));
   const to = Math.ceil(Math.log10(most));
-  const steps = to - from <= 2 ? [1, 2, 5] : to - from <= 3 ? [1, 3] : [1];
-  const all = [];
-  for (let power = from; power <= to; power += 1) for (const step of steps) all.push(step * 10 ** power);
-  let low = 0;
-  while (low + 1 < all.length && all[low + 1] <= least) low += 1;
-  let high = all.length - 1;
-  while (high > low + 1 && all[high - 1] >= most) high -= 1;
-  return all.slice(low, high + 1).map(Math.log10);
+  const within = (steps) => {
+    const all = [];
+    for (let power = from; power <= to; power += 1) for (const step of steps) all.push(step * 10 ** power);
+    return all.filter((value) => value >= least && value <= most).map(Math.log10);
+  };
+  const decades = Math.log10(most / least);
+  const kinds = decades > 3.2 ? [[1]] : decades > 1.8 ? [[1, 3]] : decades > 0.5 ? [[1, 2, 5]] : [[1, 2, 3, 5, 7], [1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9]];
+  for (const steps of kinds) if (within(steps).length >= TICKS_MIN) return within(steps);
+  return [Math.log10(least), Math.log10(most)];
 };
 
+// The axis begins and ends where the data do, with a little space beside them.
+const SPACE = 0.04;
 const logAxis = (theme, least, most, format, more = {}) => {
-  const values = ticks(least, most);
+  const space = Math.max(Math.log10(most / least) * SPACE, 0.02);
+  const [low, high] = [Math.log10(least) - space, Math.log10(most) + space];
+  const values = ticks(10 ** low, 10 ** high);
   return axis(theme, {
     type: "value",
-    min: values[0],
-    max: values[values.length - 1],
+    min: low,
+    max: high,
     ...more,
     axisTick: { lineStyle: { color: theme.line }, customValues: values },
     splitLine: { show: true, lineStyle: { color: theme.split }, ...(more.splitLine || {}) },

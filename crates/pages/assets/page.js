@@ -1,5 +1,5 @@
 // Draws each chart when it comes into view, all of them before printing, and all again when the
-// colour scheme changes.
+// colour scheme changes. Opens what a link leads to.
 
 const figures = JSON.parse(document.getElementById("chart-data").textContent);
 const drawn = new Map();
@@ -7,11 +7,8 @@ const drawn = new Map();
 const PRINTED_WIDTH = 690;
 const AHEAD_OF_VIEW = "300px";
 // The three charts of a test fit on one sheet.
-const PRINTED_PX = { percentiles: 300, "heat-map": 230, "rate-over-time": 170, curve: 330 };
+const PRINTED_PX = { percentiles: 300, "heat-map": 230, "rate-over-time": 170 };
 const NARROW = 560;
-// With more lines, the names need separate space.
-const FEW_LINES = 3;
-const MANY_LINES_PX = 410;
 // Rows of a map have no space between them.
 const MAP_ROW_PX = 18;
 // Narrower figures are placed below each other.
@@ -23,14 +20,14 @@ document.documentElement.classList.add("drawing");
 const heightOf = (place, width) => {
   const rows = Number(place.dataset.rows || 0);
   const isMap = figures[place.dataset.figure].kind === "osd-map";
+  if (figures[place.dataset.figure].kind === "curves") return curvesHeight(figures[place.dataset.figure], width);
   if (rows > 0) return 70 + rows * (isMap ? MAP_ROW_PX : width < NARROW ? 34 : 24);
   const beside = place.closest(".beside") !== null && width >= BESIDE_MIN;
   const heights = beside ? { percentiles: 480, "heat-map": 250, "rate-over-time": 190 } : { "rate-over-time": 230 };
   if (printing) return PRINTED_PX[figures[place.dataset.figure].kind] || 280;
-  const { kind, lines = [], least_per_s: slowest = [] } = figures[place.dataset.figure];
+  const { kind, least_per_s: slowest = [] } = figures[place.dataset.figure];
   // Two lines have a legend above them.
   if (slowest.length > 0) return heights[kind] + LEGEND_PX + 30;
-  if (kind === "curve" && lines.length > FEW_LINES) return MANY_LINES_PX;
   return heights[kind] || (width < NARROW ? 280 : 330);
 };
 
@@ -45,6 +42,7 @@ const draw = (place, theme, width = place.clientWidth) => {
   chart.getZr().flush();
 };
 
+const isOpen = (place) => place.clientWidth > 0;
 const theme = () => (dark.matches ? themes.dark : themes.light);
 const places = [...document.querySelectorAll("[data-figure]")];
 
@@ -57,7 +55,7 @@ const inView = new IntersectionObserver(
 const sized = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const chart = drawn.get(target);
-    if (!printing && chart && target.clientWidth > 0 && chart.getWidth() !== target.clientWidth) draw(target, theme());
+    if (!printing && chart && isOpen(target) && chart.getWidth() !== target.clientWidth) draw(target, theme());
   }
 });
 for (const place of places) {
@@ -67,7 +65,7 @@ for (const place of places) {
 }
 
 dark.addEventListener("change", () => {
-  for (const place of drawn.keys()) draw(place, theme());
+  for (const place of drawn.keys()) if (isOpen(place)) draw(place, theme());
 });
 
 // For pages that change after loading, such as one of a running test: figures may change and are
@@ -78,11 +76,38 @@ globalThis.flushmark = {
   numbers: { latency, rate },
 };
 
+// A link to something that is closed opens it, and everything around it.
+const openTarget = () => {
+  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  const inside = target.querySelector(":scope > details.fold");
+  for (let fold = inside || target.closest("details.fold"); fold; fold = fold.parentElement.closest("details.fold")) fold.open = true;
+  target.scrollIntoView();
+};
+window.addEventListener("hashchange", openTarget);
+// The address does not change if the same link is followed again.
+document.addEventListener("click", ({ target }) => {
+  const link = target.closest?.("a[href^='#']");
+  if (link && link.hash === location.hash) openTarget();
+});
+openTarget();
+
+// On paper, everything is open.
+let opened = [];
 window.addEventListener("beforeprint", () => {
   printing = true;
+  opened = [...document.querySelectorAll("details.fold:not([open])")];
+  for (const fold of opened) fold.open = true;
   for (const place of places) draw(place, themes.light, PRINTED_WIDTH);
 });
 window.addEventListener("afterprint", () => {
   printing = false;
-  for (const place of places) draw(place, theme());
+  for (const fold of opened) fold.open = false;
+  for (const place of places) {
+    if (isOpen(place)) draw(place, theme());
+    else if (drawn.has(place)) {
+      drawn.get(place).dispose();
+      drawn.delete(place);
+    }
+  }
 });

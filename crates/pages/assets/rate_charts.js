@@ -1,4 +1,4 @@
-// Charts of rates: over time, by depth, jobs or size, and with both settings of the write cache;
+// Charts of rates: over time, with both settings of the write cache, of commits in different ways;
 // also of the time of sorts.
 
 charts["rate-over-time"] = (data, theme, width) => {
@@ -81,66 +81,6 @@ charts["rate-over-time"] = (data, theme, width) => {
   };
 };
 
-charts.curve = (data, theme, width, height) => {
-  const narrow = width < 500;
-  const unit = units[data.unit];
-  const values = [...data.lines, ...data.published].flatMap((line) => line.values).filter((value) => value !== null);
-  const logarithms = (line) => line.values.map((value) => (value === null ? null : Math.log10(value)));
-  const named = data.published.length > 0 && !narrow;
-  const ours = data.lines.map((line, index) => ({
-    name: line.name,
-    type: "line",
-    data: logarithms(line),
-    symbol: mark(index),
-    symbolSize: 7,
-    color: colour(theme, index),
-    lineStyle: { width: 2.2, type: dash(index), color: colour(theme, index) },
-    connectNulls: true,
-    emphasis: { disabled: true },
-    z: 5,
-  }));
-  const yAxis = logAxis(theme, Math.min(...values), Math.max(...values), unit.axis, {
-    name: data.unit === "mib_per_s" ? "MiB/s" : data.what,
-    nameLocation: "end",
-    nameGap: 10,
-    nameTextStyle: { align: "left", color: theme.faint, fontSize: 12 },
-  });
-  const top = legendHeight(data.lines.map((line) => line.name), width) + 26;
-  const others = data.published.map((line) => ({ name: line.name, data: logarithms(line) }));
-  const behind = publishedLines(theme, others, { axis: yAxis, height: height - top - BELOW_PX }, named);
-  return {
-    ...base(theme),
-    legend: legend(theme, data.lines.map((line) => line.name), width),
-    grid: grid({ right: named ? labelsWidth(data.published) : 18, top }),
-    xAxis: axis(theme, {
-      type: "category",
-      data: data.steps,
-      boundaryGap: false,
-      name: data.over,
-      nameLocation: "middle",
-      nameGap: 26,
-      splitLine: { show: false },
-    }),
-    yAxis,
-    series: [...behind, ...ours],
-    tooltip: {
-      ...base(theme).tooltip,
-      trigger: "axis",
-      formatter: (under) => {
-        if (under.length === 0) return "";
-        const step = under[0].dataIndex;
-        const line = (published) => (from, index) => ({
-          colour: published ? theme.published : colour(theme, index),
-          name: published ? `${from.name}, published` : from.name,
-          value: from.values[step] === null ? "–" : unit.words(from.values[step]),
-        });
-        const known = data.published.filter((published) => published.values[step] !== null);
-        return tip(`${data.over} ${data.steps[step]}`, [...data.lines.map(line(false)), ...known.map(line(true))]);
-      },
-    },
-  };
-};
-
 // The names of tests, the first at the top.
 const testAxis = (theme, tests, width) => {
   const named = (name) => (width < 560 ? folded(name, 20) : clipped(name, 44));
@@ -166,55 +106,191 @@ const barTooltip = (theme, tests, linesOf) => ({
   },
 });
 
-charts.bars = (data, theme, width) => {
+// A line from one figure of a test to another: its row, and the two logarithms.
+const spanSeries = (theme, spans, more = {}) => ({
+  type: "custom",
+  silent: true,
+  renderItem: (_, api) => {
+    const left = api.coord([api.value(0), api.value(2)]);
+    const right = api.coord([api.value(1), api.value(2)]);
+    return {
+      type: "line",
+      shape: { x1: left[0], y1: left[1], x2: right[0], y2: right[1] },
+      style: { stroke: theme.span, lineWidth: 3, lineCap: "round" },
+    };
+  },
+  data: spans,
+  encode: { x: [0, 1], y: 2 },
+  z: 1,
+  ...more,
+});
+
+// Space for a ratio at the end of a row: `off 13.9 ×`.
+const RATIO_PX = 84;
+
+charts.dumbbells = (data, theme, width) => {
   const unit = units[data.unit];
+  const [off, on] = data.settings;
   const values = data.settings.flatMap((setting) => setting.values).filter((value) => value !== null);
-  // A logarithmic axis has no zero; bars begin at the power of ten below the least value.
-  const floor = Math.floor(Math.log10(Math.min(...values)) - 0.001);
-  const ceiling = Math.ceil(Math.log10(Math.max(...values)));
-  const powers = Array.from({ length: ceiling - floor + 1 }, (_, index) => floor + index);
+  const names = data.settings.map((setting) => setting.name);
+  const both = data.tests.map((_, row) => row).filter((row) => off.values[row] !== null && on.values[row] !== null);
+  const spans = both.map((row) => {
+    const ends = [off.values[row], on.values[row]].map(Math.log10);
+    return [Math.min(...ends), Math.max(...ends), row];
+  });
   return {
     ...base(theme),
-    legend: { ...legend(theme, data.settings.map((setting) => setting.name), width), itemWidth: 14, itemHeight: 10 },
-    grid: grid({ top: 54, right: 64 }),
-    xAxis: axis(theme, {
-      type: "value",
-      min: floor,
-      max: ceiling,
+    legend: { ...legend(theme, names, width), itemWidth: 14, itemHeight: 10 },
+    grid: grid({ top: 54, right: RATIO_PX, bottom: 4 }),
+    xAxis: logAxis(theme, Math.min(...values), Math.max(...values), unit.axis, {
       position: "top",
       name: data.unit === "mib_per_s" ? "MiB/s" : "per second",
       nameLocation: "middle",
       nameGap: 22,
-      axisTick: { customValues: powers, lineStyle: { color: theme.line } },
-      axisLabel: { customValues: powers, margin: 6, formatter: (value) => unit.axis(10 ** value) },
+      axisLabel: { margin: 6 },
     }),
-    yAxis: testAxis(theme, data.tests, width),
-    series: data.settings.map((setting, index) => ({
-      name: setting.name,
-      type: "bar",
-      data: setting.values.map((value) => (value === null ? null : Math.log10(value))),
-      color: colour(theme, index),
-      itemStyle: {
-        borderRadius: [0, 2, 2, 0],
-        decal: index === 0 ? undefined : { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 4], rotation: -Math.PI / 4, color: theme.ground },
-      },
-      barGap: "10%",
-      barCategoryGap: "28%",
-      label: {
-        show: true,
+    yAxis: [
+      { ...testAxis(theme, data.tests, width), splitLine: { show: true, lineStyle: { color: theme.split } } },
+      // The ratios, as the labels of a second axis.
+      {
+        ...testAxis(theme, data.tests.map((_, row) => row), width),
         position: "right",
-        color: theme.faint,
-        fontSize: 11,
-        formatter: ({ value }) => (data.unit === "mib_per_s" ? threeDigits(10 ** value) : rate(10 ** value)),
+        axisLine: { show: false },
+        axisLabel: { interval: 0, color: theme.text, fontWeight: 600, hideOverlap: false, formatter: (row) => data.ratios[row] },
       },
-      emphasis: { disabled: true },
-    })),
-    tooltip: barTooltip(theme, data.tests, (row) =>
-      data.settings.map((setting, index) => ({
-        colour: colour(theme, index),
+    ],
+    series: [
+      spanSeries(theme, spans),
+      ...data.settings.map((setting, index) => ({
         name: setting.name,
-        value: setting.values[row] === null ? "–" : unit.words(setting.values[row]),
-      }))),
+        type: "scatter",
+        symbol: mark(index),
+        symbolSize: index === 0 ? 11 : 12,
+        color: colour(theme, index),
+        data: setting.values.map((value, row) => (value === null ? null : [Math.log10(value), row])).filter(Boolean),
+        emphasis: { disabled: true },
+        z: 4,
+      })),
+    ],
+    tooltip: {
+      ...base(theme).tooltip,
+      trigger: "item",
+      formatter: ({ value }) => {
+        const row = value[1];
+        const lines = data.settings.map((setting, index) => ({
+          colour: colour(theme, index),
+          name: setting.name,
+          value: setting.values[row] === null ? "–" : unit.words(setting.values[row]),
+        }));
+        return tip(data.tests[row], [...lines, { name: data.ratios[row], value: "" }]);
+      },
+    },
+  };
+};
+
+// Space for the names of tests, and for a rate at the end of a bar.
+const NAMES_PX = 220;
+const RATE_PX = 90;
+
+charts["commit-rates"] = (data, theme, width) => {
+  const narrow = width < 700;
+  // A row for each test, after a row with the name of its group.
+  const rows = [];
+  data.tests.forEach((test, index) => {
+    if (test.group && test.group !== data.tests[index - 1]?.group) rows.push({ heading: test.group });
+    rows.push(test);
+  });
+  const isLate = (test) => test.p99_us > data.limit.us;
+  const label = (test) => {
+    if (!narrow || test.p99_us === null) return `${rate(test.per_s)}/s`;
+    return `${rate(test.per_s)}/s, p99 ${latency(test.p99_us)}${isLate(test) ? " !" : ""}`;
+  };
+  const names = {
+    ...testAxis(theme, rows.map((_, row) => row), width),
+    axisLabel: {
+      interval: 0,
+      hideOverlap: false,
+      lineHeight: 14,
+      color: theme.text,
+      formatter: (row) => (rows[row].heading ? `{heading|${clipped(rows[row].heading, narrow ? 26 : 30)}}` : narrow ? folded(rows[row].name, 20) : clipped(rows[row].name, 30)),
+      rich: { heading: { fontWeight: 700, color: theme.text, fontSize: 12 } },
+    },
+  };
+  const timed = rows.map((test, row) => ({ ...test, row })).filter((test) => test.p50_us > 0 && test.p99_us > 0);
+  const all = [...timed.flatMap((test) => [test.p50_us, test.p99_us]), data.limit.us];
+  const bars = {
+    name: "per second",
+    type: "bar",
+    barCategoryGap: "34%",
+    color: colour(theme, 0),
+    data: rows.map((test) => (test.heading ? null : test.per_s)),
+    label: { show: true, position: "right", color: theme.text, fontSize: 11, formatter: ({ dataIndex }) => (rows[dataIndex].heading ? "" : label(rows[dataIndex])) },
+    emphasis: { disabled: true },
+    z: 3,
+  };
+  const perSecond = (more) => axis(theme, { type: "value", min: 0, position: "top", name: "per second", nameLocation: "middle", nameGap: 22, splitNumber: 3, axisLabel: { formatter: short, margin: 6 }, ...more });
+  const tooltip = {
+    ...base(theme).tooltip,
+    trigger: "item",
+    formatter: ({ value, dataIndex, seriesType }) => {
+      const test = rows[seriesType === "bar" ? dataIndex : value[1]];
+      return tip([test.group, test.name].filter(Boolean).join(": "), [
+        { colour: colour(theme, 0), name: "per second", value: rate(test.per_s) },
+        { name: "half within", value: test.p50_us === null ? "–" : latency(test.p50_us) },
+        { name: "99 % within", value: test.p99_us === null ? "–" : latency(test.p99_us) },
+        ...(test.p99_us === null ? [] : [{ name: `${data.limit.name}: p99 of ${latency(data.limit.us)}`, value: isLate(test) ? "exceeded" : "met" }]),
+      ]);
+    },
+  };
+  if (narrow || timed.length === 0) {
+    return { ...base(theme), grid: grid({ top: 40, right: narrow ? 110 : 70, bottom: 4 }), xAxis: perSecond({}), yAxis: names, series: [bars], tooltip };
+  }
+  // Rows of both panels are at the same height, so neither may shrink for its labels.
+  const middle = Math.round(width * 0.62);
+  const panel = { top: 54, bottom: 26, outerBoundsMode: "none" };
+  const ends = (name, of, index) => ({
+    name,
+    type: "scatter",
+    xAxisIndex: 1,
+    yAxisIndex: 1,
+    symbol: mark(index),
+    symbolSize: 10,
+    color: colour(theme, index),
+    data: timed.map((test) => [Math.log10(of(test)), test.row]),
+    emphasis: { disabled: true },
+    z: 4,
+  });
+  return {
+    ...base(theme),
+    legend: { ...legend(theme, ["half within", "99 % within"], width), left: middle, itemWidth: 12, itemHeight: 10 },
+    grid: [
+      { ...panel, left: NAMES_PX, right: width - middle + RATE_PX },
+      { ...panel, left: middle, right: 18 },
+    ],
+    xAxis: [
+      perSecond({}),
+      logAxis(theme, Math.min(...all), Math.max(...all), latency, { gridIndex: 1, position: "top", axisLabel: { margin: 6 } }),
+    ],
+    yAxis: [
+      names,
+      { ...testAxis(theme, rows.map((_, row) => row), width), gridIndex: 1, axisLabel: { show: false }, splitLine: { show: true, lineStyle: { color: theme.split } } },
+    ],
+    series: [
+      bars,
+      spanSeries(theme, timed.map((test) => [Math.log10(test.p50_us), Math.log10(test.p99_us), test.row]), { xAxisIndex: 1, yAxisIndex: 1 }),
+      ends("half within", (test) => test.p50_us, 0),
+      {
+        ...ends("99 % within", (test) => test.p99_us, 1),
+        markLine: {
+          silent: true,
+          symbol: "none",
+          lineStyle: { color: theme.stalled, type: [6, 4], width: 1.5 },
+          label: { formatter: `${data.limit.name}: p99 ${latency(data.limit.us)}`, position: "end", distance: 6, align: "right", color: theme.text, fontSize: 11 },
+          data: [{ xAxis: Math.log10(data.limit.us) }],
+        },
+      },
+    ],
+    tooltip,
   };
 };
 

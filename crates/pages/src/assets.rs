@@ -30,7 +30,9 @@ pub const SCRIPT: Asset = Asset {
         include_str!("../assets/options.js"),
         include_str!("../assets/latency_charts.js"),
         include_str!("../assets/rate_charts.js"),
+        include_str!("../assets/curves.js"),
         include_str!("../assets/osd_charts.js"),
+        include_str!("../assets/trend.js"),
         include_str!("../assets/page.js"),
         "})();\n"
     ),

@@ -4,7 +4,9 @@
 use serde::Serialize;
 
 pub mod block_sizes;
+pub mod commit_rates;
 pub mod commit_time;
+pub mod curves;
 pub mod figure;
 mod folding;
 pub mod glance;
@@ -14,6 +16,7 @@ pub mod percentiles;
 pub mod rate_over_time;
 pub mod scaling;
 pub mod sort_time;
+pub mod trend;
 pub mod write_cache;
 pub mod write_time;
 
@@ -27,14 +30,18 @@ pub enum Chart {
     HeatMap(heat_map::HeatMap),
     /// Operations per second, second by second.
     RateOverTime(rate_over_time::RateOverTime),
-    /// A figure over a parameter that grows in steps: block size, depth, number of jobs.
-    Curve(Curve),
-    /// A figure of several tests under several settings.
-    Bars(write_cache::Bars),
+    /// Figures over a parameter that grows in steps: block size, depth, number of jobs.
+    Curves(curves::Curves),
+    /// Commits per second and their latency, test by test.
+    CommitRates(commit_rates::CommitRates),
+    /// A figure of several tests with the write cache off and on.
+    Dumbbells(write_cache::Dumbbells),
     /// The time of several tests, divided into parts.
     Stacks(Stacks),
     /// The latency of every OSD among its peers.
     OsdMap(osd_map::OsdMap),
+    /// Latency from run to run.
+    Trend(trend::TrendLines),
     /// The parts of one latency, one after the other.
     Waterfall(write_time::Waterfall),
 }
@@ -44,7 +51,8 @@ impl Chart {
     pub fn rows(&self) -> Option<usize> {
         match self {
             Chart::Glance(glance) => Some(glance.tests.len()),
-            Chart::Bars(bars) => Some(bars.tests.len() * bars.settings.len()),
+            Chart::Dumbbells(dumbbells) => Some(dumbbells.tests.len()),
+            Chart::CommitRates(rates) => Some(rates.rows()),
             // The legend of the parts needs a few lines as well.
             Chart::Stacks(stacks) => Some(stacks.tests.len() + 3),
             Chart::OsdMap(map) => Some(map.rows.len()),
@@ -56,7 +64,11 @@ impl Chart {
     /// Whether it takes the whole width of the page.
     fn is_wide(&self) -> bool {
         // Two of them are compared side by side.
-        self.rows().is_some() && !matches!(self, Chart::Waterfall(_))
+        match self {
+            Chart::Curves(curves) => curves.panels.len() > 1,
+            Chart::Waterfall(_) => false,
+            _ => self.rows().is_some(),
+        }
     }
 }
 
@@ -69,20 +81,6 @@ pub enum Unit {
     PerS,
     /// MiB per second.
     MibPerS,
-}
-
-/// Lines over the steps of a parameter.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Curve {
-    /// The parameter: `block size`, `jobs`.
-    pub over: String,
-    /// The steps, as labelled on the axis.
-    pub steps: Vec<String>,
-    /// The figure that is plotted.
-    pub what: String,
-    pub unit: Unit,
-    pub lines: Vec<Line>,
-    pub published: Vec<Line>,
 }
 
 /// A line: a value for each step, `None` where it is unknown.
@@ -101,47 +99,6 @@ pub struct Stacks {
     pub tests: Vec<String>,
     /// The parts, with the time of each test. The last one is drawn in a weaker colour.
     pub parts: Vec<Line>,
-}
-
-impl Curve {
-    /// Number of measured values.
-    fn count(&self) -> usize {
-        self.lines.iter().flat_map(|line| &line.values).filter(|value| value.is_some()).count()
-    }
-
-    /// The two ends of a line in words: `1.71 ms at 512 B, 17.1 ms at 8 MiB`. `None` if fewer than
-    /// two values are known.
-    fn ends(&self, line: &Line) -> Option<String> {
-        let mut known =
-            line.values.iter().zip(&self.steps).filter_map(|(value, step)| Some(((*value)?, step)));
-        let (first, last) = (known.next()?, known.next_back()?);
-        Some(format!(
-            "{} at {}, {} at {}",
-            self.unit.words(first.0),
-            first.1,
-            self.unit.words(last.0),
-            last.1
-        ))
-    }
-
-    /// The values as a table: a row for each step, a column for each line.
-    fn table(&self) -> crate::table::Table {
-        let lines = || self.lines.iter().chain(&self.published);
-        let show = |value: f64| self.unit.words(value);
-        let mut columns = vec![self.over.clone()];
-        columns.extend(self.lines.iter().map(|line| line.name.clone()));
-        columns.extend(self.published.iter().map(|line| format!("{} (published)", line.name)));
-        let row = |(index, step): (usize, &String)| {
-            let cells = lines()
-                .map(|line| crate::table::or_dash(line.values.get(index).copied().flatten(), show));
-            std::iter::once(step.clone()).chain(cells).collect()
-        };
-        crate::table::Table {
-            columns,
-            rows: self.steps.iter().enumerate().map(row).collect(),
-            ..crate::table::Table::default()
-        }
-    }
 }
 
 impl Unit {

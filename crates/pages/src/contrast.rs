@@ -108,7 +108,8 @@ fn text_has_contrast_on_every_background() {
                 "--ground" | "--raised" => {
                     expect(name, colour("--accent"), colour(variable), TEXT_MIN);
                 }
-                "--text" | "--faint" | "--accent" | "--good" | "--middling" | "--bad" => {
+                "--text" | "--faint" | "--accent" | "--good" | "--middling" | "--bad"
+                | "--worst" => {
                     for ground in ["--ground", "--raised"] {
                         expect(
                             &format!("{name}: {variable} on {ground}"),
@@ -123,7 +124,7 @@ fn text_has_contrast_on_every_background() {
                 other => panic!("{name}: unknown kind of colour: {other}"),
             }
         }
-        assert_eq!(style.len(), 9, "{name}: {style:?}");
+        assert_eq!(style.len(), 10, "{name}: {style:?}");
     }
 }
 
@@ -181,7 +182,9 @@ fn only_the_palette_contains_colours() {
         include_str!("../assets/options.js"),
         include_str!("../assets/latency_charts.js"),
         include_str!("../assets/rate_charts.js"),
+        include_str!("../assets/curves.js"),
         include_str!("../assets/osd_charts.js"),
+        include_str!("../assets/trend.js"),
         include_str!("../assets/page.js"),
     ] {
         assert!(!script.contains("\"#"), "a colour outside of the palette");

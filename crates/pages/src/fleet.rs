@@ -1,6 +1,7 @@
 //! Answers over many hosts as HTML: the parts of the fleet's report, which a server's pages share.
 
 use fleet::map::{Cell, Column, Map, Row};
+use fleet::outliers::RATIO_MIN;
 use fleet::{Drifts, Outliers, Shape, Summary, SummaryRow};
 use maud::{Markup, html};
 use report::counted;
@@ -14,6 +15,9 @@ use crate::table::Table;
 
 /// More drives would make the file slow to open; the slowest for their model come first.
 const ROWS_MAX: usize = 500;
+
+/// A drive that takes at most this share of its model's usual latency is marked as fast.
+const FAST_MAX: f64 = 1.0 / RATIO_MIN;
 
 /// The answers on the page of a fleet.
 #[derive(Debug, Clone)]
@@ -197,8 +201,8 @@ pub fn map_section(map: &Map, rows: &[Row], link: RunLink<'_>, sort: SortLink<'_
             }
         }
         p.meta {
-            "Median latency of each drive's newest run, and, where it differs by a quarter or more, \
-             times the middle of its model."
+            "Median latency of each drive's newest run, and times the middle of its model where it \
+             is at least " (RATIO_MIN) " × or at most " (FAST_MAX) " × of it."
         }
     }
 }
@@ -243,8 +247,8 @@ fn heat(ratio: f64) -> Option<&'static str> {
         4.0.. => Some("hot-4"),
         2.0.. => Some("hot-3"),
         1.5.. => Some("hot-2"),
-        1.25.. => Some("hot-1"),
-        ..=0.8 => Some("fast"),
+        RATIO_MIN.. => Some("hot-1"),
+        ..=FAST_MAX => Some("fast"),
         _ => None,
     }
 }

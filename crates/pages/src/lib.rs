@@ -4,7 +4,9 @@
 //! | --- | --- |
 //! | [`shell`] | the frame of a page: head, content security policy, embedded or linked assets |
 //! | [`assets`] | style sheet, script and the chart library, each with its digest |
+//! | [`naming`] | the names of runs |
 //! | [`heading`] | heading levels |
+//! | [`mod@card`] | a result as a picture for a forum or a ticket |
 //! | [`charts::figure`] | a chart with its caption, its summary in words and its data table |
 //! | [`table`] | tables of numbers |
 //! | [`charts`] | the data of charts: one file for each kind of chart |
@@ -26,6 +28,7 @@
 //! ```
 
 pub mod assets;
+pub mod card;
 pub mod charts;
 pub mod fleet;
 pub mod heading;
@@ -33,7 +36,11 @@ pub mod sections;
 pub mod shell;
 pub mod table;
 
+pub mod naming;
+
 mod evidence;
+mod fold;
+mod leading;
 mod prose;
 
 #[cfg(test)]
@@ -42,6 +49,7 @@ mod contrast;
 use maud::Markup;
 use measurement::{RunDocument, TraceDocument};
 
+pub use card::{card, is_card};
 pub use charts::figure::Figures;
 pub use shell::{Assets, Page};
 
@@ -53,9 +61,18 @@ const MARKER_WITHIN_BYTES: usize = 1024;
 /// A run and its label on the page.
 #[derive(Debug, Clone)]
 pub struct Run<'a> {
-    /// The name given by the user: a file name, a tag.
+    /// The name given by the user: a file name, a tag, the number of a stored run.
     pub label: String,
+    /// The host that measured; a document does not contain its name.
+    pub host: Option<String>,
     pub document: &'a RunDocument,
+}
+
+impl<'a> Run<'a> {
+    /// A run of an unknown host.
+    pub fn new(label: impl Into<String>, document: &'a RunDocument) -> Run<'a> {
+        Run { label: label.into(), host: None, document }
+    }
 }
 
 /// A trace of other programs, and its label on the page.
@@ -89,7 +106,7 @@ pub fn content_after(lead: &Markup, runs: &[Run<'_>]) -> Content {
 
 /// The report: a single file that contains everything.
 pub fn report(runs: &[Run<'_>]) -> String {
-    file(&sections::tab_title(runs), content(runs))
+    file(&naming::tab_title(runs), content(runs))
 }
 
 /// The report of traces: a single file that contains everything.

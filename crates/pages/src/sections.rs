@@ -1,91 +1,43 @@
 //! The text of a report as HTML, and where its figures go. One file for each part.
 
+mod answer;
 mod facts;
 mod findings;
+pub(crate) mod head;
 mod insert_benchmark;
 mod osds;
 mod overlay;
 mod overview;
+pub(crate) mod repetitions;
 mod tests;
 pub(crate) mod trace_page;
 mod traces;
-mod verdict;
+pub(crate) mod verdict;
 
 use maud::{Markup, html};
-use measurement::{RunDocument, TargetKind};
+use measurement::RunDocument;
 
-use crate::Run;
-use crate::charts::block_sizes::{self, NamedRun};
-use crate::charts::figure::{Figure, Figures};
-use crate::charts::{scaling, sort_time, write_cache};
+use crate::charts::figure::Figures;
+use crate::fold::fold;
 use crate::heading::{Level, Look};
-
-/// The title for a browser's tab and history, without the context of headings: what was measured,
-/// and how.
-pub fn tab_title(runs: &[Run<'_>]) -> String {
-    let heading = title(runs);
-    match runs {
-        [] => heading,
-        [run] => format!("{heading}, {}", run.document.suite),
-        [first, rest @ ..] => {
-            let subject = subject(first.document);
-            let is_one_drive = rest.iter().all(|run| self::subject(run.document) == subject);
-            if is_one_drive && !heading.contains(&subject) {
-                format!("{heading}: {subject}")
-            } else {
-                heading
-            }
-        }
-    }
-}
-
-/// The title for the page's heading.
-pub fn title(runs: &[Run<'_>]) -> String {
-    match runs {
-        [] => "No results".to_owned(),
-        [run] => subject(run.document),
-        [first, second] => format!("{} and {}", first.label, second.label),
-        [first, rest @ ..] => format!("{} and {} others", first.label, rest.len()),
-    }
-}
-
-/// What was measured: the drive by its name if it has one, otherwise the target as the user wrote
-/// it.
-fn subject(document: &RunDocument) -> String {
-    let imported = document.source.as_ref().and_then(|source| source.drive.clone());
-    let device = document.drive.as_ref().and_then(drive::Place::block_device);
-    let labels: Vec<String> = device
-        .map(|device| device.drives())
-        .into_iter()
-        .flatten()
-        .filter_map(drive::BlockDevice::label)
-        .collect();
-    match (imported, labels.as_slice()) {
-        (Some(drive), _) => drive,
-        (None, [label]) => label.clone(),
-        // The full path is more useful than the relative one that the user may have typed.
-        (None, _) => document.drive.as_ref().map_or_else(
-            || document.target.given.clone(),
-            |place| place.path.display().to_string(),
-        ),
-    }
-}
+use crate::{Run, naming};
 
 /// All runs: the head of the page, the comparison if there are several, and each run.
 pub fn runs(runs: &[Run<'_>], lead: &Markup, figures: &mut Figures) -> Markup {
-    // In the order of the page, so that earlier sections can link to later ones.
     let places: Vec<RunSection<'_>> = runs
         .iter()
+        .zip(naming::of_runs(runs))
         .enumerate()
-        .map(|(index, run)| RunSection::new(index, run, runs.len() > 1))
+        .map(|(index, (run, name))| RunSection::new(index, run, name, runs.len() > 1))
         .collect();
-    let sections: Vec<Markup> = places.iter().map(|place| run(place, figures)).collect();
+    // In the order of the page.
     let overlay = overlay::section(&places, figures);
+    let sections: Vec<Markup> = places.iter().map(|place| run(place, figures)).collect();
     html! {
         header.page {
             p.brand { "flushmark" }
-            h1 { (title(runs)) }
-            @if let [only] = runs { (meta(only.document)) }
+            h1 { (naming::title(runs)) }
+            @if let [only] = places.as_slice() { (head::lines(only)) }
         }
         @if runs.is_empty() {
             p { "Nothing to show: no results were given." }
@@ -109,20 +61,18 @@ fn footer() -> Markup {
 /// A run with the anchor of its section.
 pub(crate) struct RunSection<'a> {
     anchor: String,
-    label: &'a str,
+    /// The run's name on this page.
+    name: String,
+    run: &'a Run<'a>,
     document: &'a RunDocument,
     /// True if the run has its own heading.
     of_several: bool,
 }
 
 impl<'a> RunSection<'a> {
-    fn new(index: usize, run: &'a Run<'_>, of_several: bool) -> RunSection<'a> {
-        RunSection {
-            anchor: format!("run-{}", index + 1),
-            label: &run.label,
-            document: run.document,
-            of_several,
-        }
+    fn new(index: usize, run: &'a Run<'_>, name: String, of_several: bool) -> RunSection<'a> {
+        let anchor = format!("run-{}", index + 1);
+        RunSection { anchor, name, run, document: run.document, of_several }
     }
 
     /// Level of the headings of its parts.
@@ -168,81 +118,42 @@ fn contents(places: &[RunSection<'_>]) -> Markup {
         nav.contents aria-label="Contents" {
             ul {
                 li { a href="#overlay" { "Side by side" } }
-                @for place in places { li { a href={ "#" (place.anchor) } { (place.label) } } }
+                @for place in places { li { a href={ "#" (place.anchor) } { (place.name) } } }
             }
         }
     }
 }
 
-/// When and with what it was measured.
-fn meta(document: &RunDocument) -> Markup {
-    html! {
-        p.meta {
-            "Suite " b { (document.suite) }
-            @if let Some(began) = document.began() {
-                " · measured " time datetime=(began) { (began.strftime("%F %T UTC")) }
-            }
-            @if document.target.kind == TargetKind::Model { " · on a model, in virtual time" }
-            @match &document.source {
-                Some(source) => {
-                    " · measured by " (source.tool)
-                    @if let Some(version) = &source.version { " " (version) }
-                    @if let Some(drive) = &source.drive { ", drive " (drive) }
-                }
-                None => { " · flushmark " (document.flushmark) }
-            }
-            @if let Some(count) = document.merged_runs { " · " (count) " runs merged" }
-        }
-        @for sentence in report::group_sentences(document) { p.meta { (sentence) } }
-        @if document.smoke {
-            p.notice { strong { "A smoke run:" } " it only shows that everything works; its \
-                                                  numbers are meaningless." }
-        }
-    }
-}
-
-/// One run: verdict, numbers, charts, findings, facts.
+/// One run: verdict, picture, numbers, and what opens on demand. Among several, all of it does.
 fn run(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
-    let document = place.document;
+    let results = &place.document.results;
+    let mut all = if osds::are_measured(results) { Vec::new() } else { answer::figures(place) };
+    let picture = (!all.is_empty()).then(|| all.remove(0));
+    let answer = answer::section(place, picture, figures);
     let overview = overview::section(place, figures);
-    let suite = suite_charts(place, figures);
+    let others = answer::others(place, all, figures);
     let tests = tests::section(place, figures);
     let traces = traces::section(place, figures);
+    let parts = html! {
+        (verdict::section(place))
+        (answer)
+        (overview)
+        (others)
+        (tests)
+        (traces)
+        (findings::section(place))
+        (facts::section(place))
+    };
     html! {
-        section.run id=(place.anchor) aria-label=(place.label) {
+        section.run id=(place.anchor) aria-label=(place.name) {
             @if place.of_several {
-                @let subject = subject(document);
-                (Level::TOP.heading(Look::Run, None, &html! { (place.label) @if subject != place.label { span.subject { " " (subject) } } }))
-                (meta(document))
+                @let drive = naming::drive(place.run);
+                (Level::TOP.heading(Look::Run, None, &html! { (place.name) @if drive != place.name { span.subject { " " (drive) } } }))
+                (head::lines(place))
+                (fold(&html! { "Verdict, numbers, charts and findings of “" (place.name) "”" }, &parts))
+            } @else {
+                (parts)
             }
-            (verdict::section(place))
-            (overview)
-            (suite)
-            (tests)
-            (traces)
-            (findings::section(place))
-            (facts::section(place))
-        }
-    }
-}
-
-/// Charts that combine several tests.
-fn suite_charts(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
-    let results = &place.document.results;
-    let mut all: Vec<Figure> =
-        block_sizes::figures(&place.anchor, &[NamedRun { name: place.label.to_owned(), results }]);
-    all.extend(write_cache::figures(&place.anchor, results));
-    all.extend(sort_time::figure(place.within("sorts"), &overview::names(results), results));
-    for over in scaling::Over::ALL {
-        all.extend(scaling::figures(&place.anchor, over, results));
-    }
-    if all.is_empty() {
-        return html! {};
-    }
-    html! {
-        section aria-labelledby=(place.within("together")) {
-            (place.part("together", "Tests combined"))
-            div.figures { @for figure in all { (figures.place(figure, place.level().below())) } }
         }
     }
 }
@@ -265,7 +176,7 @@ mod golden {
 
     /// The text of one run without its charts, one text per line.
     fn text(document: &RunDocument) -> String {
-        let run = Run { label: "check".to_owned(), document };
+        let run = Run::new("check", document);
         let html = content(&[run]).markup.into_string();
         let pieces = html.split('<').filter_map(|piece| Some(piece.split_once('>')?.1.trim()));
         pieces.filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join("\n")
@@ -357,8 +268,7 @@ mod golden {
             ..Default::default()
         });
         let document = judged(results);
-        let html =
-            content(&[Run { label: "check".to_owned(), document: &document }]).markup.into_string();
+        let html = content(&[Run::new("check", &document)]).markup.into_string();
         for part in [
             "id=\"run-1-sorts\"",
             "Where the time of each sort went",
@@ -371,11 +281,15 @@ mod golden {
     }
 
     #[test]
-    fn repetitions_of_a_test_are_numbered() {
+    fn repetitions_of_a_test_are_one_row_and_numbered_charts() {
         let twice =
             samples::check().into_iter().flat_map(|result| [result.clone(), result]).collect();
         let text = text(&judged(twice));
-        assert!(text.contains("write + fsync (1 of 2)") && text.contains("write + fsync (2 of 2)"));
+        for name in ["write + fsync (2 times)", "write + fsync (1 of 2)", "write + fsync (2 of 2)"]
+        {
+            assert!(text.lines().any(|line| line == name), "no `{name}` in {text}");
+        }
+        assert!(text.contains("A test that ran several times is one row"));
     }
 
     /// The levels of a page's headings, in order.
@@ -395,7 +309,7 @@ mod golden {
         }
         let runs: Vec<Run<'_>> = documents
             .iter()
-            .map(|document| Run { label: document.started_at.clone(), document })
+            .map(|document| Run::new(document.started_at.clone(), document))
             .collect();
         for count in 0..=runs.len() {
             let levels = levels(&crate::report(&runs[..count]));
@@ -429,17 +343,17 @@ mod golden {
                 .map(|second| (45..53 + second % 3).map(|bin| (bin, 1234)).collect())
                 .collect();
         }
-        let page = crate::report(&[Run { label: "hours".to_owned(), document: &document }]);
+        let page = crate::report(&[Run::new("hours", &document)]);
         assert!(page.len() < 3 << 20, "{} bytes", page.len());
     }
 
     #[test]
     fn the_tab_title_names_the_drive_or_the_comparison() {
         let (one, other) = (judged(samples::check()), judged(samples::check()));
-        let run = |label: &str, document| Run { label: label.to_owned(), document };
-        insta::assert_snapshot!(tab_title(&[run("check", &one)]), @"/var/lib/db, check");
-        insta::assert_snapshot!(tab_title(&[run("before", &one), run("after", &other)]), @"before and after: /var/lib/db");
-        insta::assert_snapshot!(tab_title(&[run("#1 /var/lib/db", &one), run("#2 /var/lib/db", &other)]), @"#1 /var/lib/db and #2 /var/lib/db");
+        let run = |label: &str, document| Run::new(label, document);
+        insta::assert_snapshot!(naming::tab_title(&[run("check", &one)]), @"/var/lib/db, check");
+        insta::assert_snapshot!(naming::tab_title(&[run("before", &one), run("after", &other)]), @"/var/lib/db: before and after");
+        insta::assert_snapshot!(naming::tab_title(&[run("1", &one), run("#2", &other)]), @"/var/lib/db: run 1 and #2");
         let page = crate::report(&[run("check", &one)]);
         assert!(
             page.contains("<title>/var/lib/db, check · flushmark</title>"),
@@ -455,15 +369,16 @@ mod golden {
             judged(samples::suite("check", 15.0, 850.0)),
         );
         let runs = [("before <b>", &one), ("after", &other)]
-            .map(|(label, document)| Run { label: label.to_owned(), document });
+            .map(|(label, document)| Run::new(label, document));
         let html = content(&runs).markup.into_string();
         let deciding =
             html.split("<p class=\"deciding\">").nth(1).unwrap().split("</p>").next().unwrap();
-        insta::assert_snapshot!(deciding, @"Inconclusive in all 8 tests: too few values to know how much they vary. “after” was measured 1.00 to 1.99 times as fast as “before &lt;b&gt;”. Run longer tests, or pass several runs per side separated by commas.");
+        insta::assert_snapshot!(deciding, @"Undecided: “after” was measured 1.99× faster than “before &lt;b&gt;”, but a run has no series, so its variation is unknown. Answer from write + fsync. Of 8 tests: 8 undecided.");
         let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("no {text}"));
         let order = [
             at("Side by side</h2>"),
             at(deciding),
+            at("id=\"overlay-2\""),
             at("after against before &lt;b&gt;</h3>"),
             at("id=\"overlay-1\""),
         ];
@@ -479,8 +394,7 @@ mod golden {
         let (one, mut other) =
             (judged(samples::check()), judged(samples::suite("slog", 15.0, 1700.0)));
         other.suite = "slog".to_owned();
-        let both = [("a", &one), ("b", &other)]
-            .map(|(label, document)| Run { label: label.to_owned(), document });
+        let both = [("a", &one), ("b", &other)].map(|(label, document)| Run::new(label, document));
         let html = content(&both).markup.into_string();
         assert!(html.contains("These runs have no test in common"));
     }

@@ -42,7 +42,7 @@ pub fn catalogue(drives: &[Listed<'_>], look: &Look) -> String {
             Origin::Own => format!("{} (own)", line.drive.name),
         })
         .with(Column::left("protected"), |line| line.drive.power_loss_protection.label())
-        .with(Column::right("rows"), |line| line.drive.rows().count().to_string())
+        .with(Column::right("rows").may_drop(2), |line| line.drive.rows().count().to_string())
         .with(Column::right("sources").may_drop(1), |line| line.drive.sources().len().to_string())
         .with(Column::right("best commit"), |line| {
             let mark = if line.is_doubtful { "?" } else { "" };

@@ -9,14 +9,16 @@ use crate::columns::{Column, Columns};
 use crate::distribution::distributions;
 use crate::findings::{findings, fitness};
 use crate::group::group_lines;
-use crate::look::Look;
-use crate::nearest::nearest;
+use crate::look::{Detail, Look};
+use crate::nearest::{nearest, nearest_in_brief};
 use crate::notes::notes;
-use crate::tables::{flushes_each, max, p50, p99, p99_9, per_second};
+use crate::tables::{flushes_each, max, p50, p99, p99_9, per_second, smoke};
 use crate::trace::traces;
 
 /// Number of published drives listed.
 const NEAREST: usize = 3;
+/// Drives further apart than by this factor are not similar.
+const NEAR: f64 = 1.5;
 
 /// The key numbers, their distributions, findings, grades, nearest drives, and the next command.
 pub fn check_page(document: &RunDocument, look: &Look) -> String {
@@ -26,21 +28,31 @@ pub fn check_page(document: &RunDocument, look: &Look) -> String {
     // No drive resembles memory, and no test of it shows what a drive would do.
     let in_memory =
         document.drive.as_ref().is_some_and(|place| judge::kept_in_memory(place).is_some());
+    let near = if in_memory || document.smoke {
+        Vec::new()
+    } else {
+        judge::nearest(&case, NEAREST).into_iter().filter(|near| near.factor < NEAR).collect()
+    };
+    let no_next = in_memory || document.smoke;
     let sections = [
         numbers(&document.results, look)
             + &look.finish(notes(&document.results, &document.skipped, look)),
-        pictures(&document.results, look),
+        if look.detail == Detail::Full { pictures(&document.results, look) } else { String::new() },
         traces(&document.results, look),
         group_lines(document, look),
-        findings(&document.findings, look),
         fitness(&document.fitness, look),
-        if in_memory { String::new() } else { nearest(&judge::nearest(&case, NEAREST), look) },
-        if in_memory { String::new() } else { next_command(document) },
+        findings(&document.findings, look),
+        match look.detail {
+            Detail::Full => nearest(&near, look),
+            Detail::Brief => nearest_in_brief(&near, look),
+        },
+        if no_next { String::new() } else { next_command(document, look) },
     ];
     sections
         .into_iter()
         .filter(|section| !section.is_empty())
         .map(|section| format!("\n{section}"))
+        .chain([smoke(document)])
         .collect()
 }
 
@@ -51,13 +63,12 @@ fn numbers(results: &[TestResult], look: &Look) -> String {
         .with(Column::right("per second"), |result| number(per_second(result)))
         .with(Column::right("p50"), p50)
         .with(Column::right("p99"), p99)
-        .with(Column::right("p99.9").may_drop(2), p99_9)
-        .with(Column::right("max").may_drop(1), max)
-        .with(Column::right("flushes each").may_drop(3).optional(), flushes_each)
+        .with(Column::right("p99.9").may_drop(1), p99_9)
+        .with(Column::right("max").may_drop(2), max)
+        .with(Column::right("flushes").optional(), flushes_each)
         .of(results, look);
-    look.finish(
-        look.heading("Cost of each operation (4 KiB, random, one at a time unless noted)") + &table,
-    )
+    let heading = "Cost of each operation (4 KiB, random, one at a time unless noted)";
+    look.finish(look.heading(heading) + &table)
 }
 
 /// The distributions of the single-job, depth-1 tests.
@@ -85,7 +96,7 @@ fn pictures(results: &[TestResult], look: &Look) -> String {
 }
 
 /// The suggested next command: the suite for the use with the worst grade, or a longer test.
-fn next_command(document: &RunDocument) -> String {
+fn next_command(document: &RunDocument, look: &Look) -> String {
     let target = judge::shell_word(&document.target.given);
     // Only devices and existing files need the flag; in a directory a new file is created.
     let destroys = if matches!(
@@ -107,7 +118,12 @@ fn next_command(document: &RunDocument) -> String {
     } else {
         ("commits", "to see the commit rates of PostgreSQL, InnoDB, SQLite, etcd and others")
     };
-    format!("Next: flushmark run {suite} --target {target}{destroys}   ({why})\n")
+    let command = look.hanging("Next: ", &format!("flushmark run {suite} {target}{destroys}"));
+    let mut text = format!("{}   ({why})\n", command.trim_end());
+    if text.lines().any(|line| line.chars().count() > look.columns()) {
+        text = format!("{command}{}", look.hanging("      ", why));
+    }
+    look.finish(text)
 }
 
 #[cfg(test)]
@@ -128,13 +144,90 @@ mod tests {
             let mut document = judged(samples::check());
             document.target.given = given.to_owned();
             document.target.kind = kind;
-            next_command(&document)
+            next_command(&document, &Look::plain())
         };
-        insta::assert_snapshot!(next("/srv/my data", TargetKind::Directory), @"Next: flushmark run wal --target '/srv/my data'   (to find the cheapest sync method on this storage)");
-        insta::assert_snapshot!(next("it's", TargetKind::File), @r"Next: flushmark run wal --target 'it'\''s' --destroy-data   (to find the cheapest sync method on this storage)");
-        insta::assert_snapshot!(next("/dev/sdx", TargetKind::BlockDevice), @"Next: flushmark run wal --target /dev/sdx --destroy-data   (to find the cheapest sync method on this storage)");
-        insta::assert_snapshot!(next("nbd://host", TargetKind::Nbd), @"Next: flushmark run wal --target nbd://host --destroy-data   (to find the cheapest sync method on this storage)");
-        insta::assert_snapshot!(next("null:", TargetKind::Null), @"Next: flushmark run wal --target null:   (to find the cheapest sync method on this storage)");
+        insta::assert_snapshot!(next("/srv/my data", TargetKind::Directory), @"Next: flushmark run wal '/srv/my data'   (to find the cheapest sync method on this storage)");
+        insta::assert_snapshot!(next("it's", TargetKind::File), @r"
+        Next: flushmark run wal 'it'\''s' --destroy-data
+              to find the cheapest sync method on this storage
+        ");
+        insta::assert_snapshot!(next("/dev/sdx", TargetKind::BlockDevice), @"Next: flushmark run wal /dev/sdx --destroy-data   (to find the cheapest sync method on this storage)");
+        insta::assert_snapshot!(next("nbd://host", TargetKind::Nbd), @"
+        Next: flushmark run wal nbd://host --destroy-data
+              to find the cheapest sync method on this storage
+        ");
+        insta::assert_snapshot!(next("null:", TargetKind::Null), @"Next: flushmark run wal null:   (to find the cheapest sync method on this storage)");
+    }
+
+    #[test]
+    fn a_brief_page_fits_a_screen_of_any_width() {
+        let page = |columns| {
+            let brief = Look { detail: Detail::Brief, columns, ..Look::plain() };
+            check_page(&judged(samples::check()), &brief)
+        };
+        insta::assert_snapshot!(page(80), @"
+
+        Cost of each operation (4 KiB, random, one at a time unless noted)
+                                 per second      p50      p99    p99.9      max  flushes
+          write                      66,667    15 µs  15.6 µs    24 µs    75 µs        -
+          write + fsync                 487  2.06 ms  2.14 ms  3.29 ms  10.3 ms     1.00
+          write + fdatasync             583  1.72 ms  1.78 ms  2.74 ms  8.58 ms     1.00
+          write O_DSYNC                 647  1.55 ms  1.61 ms  2.47 ms  7.73 ms     0.00
+          read                       66,667    15 µs  15.6 µs    24 µs    75 µs        -
+          16 KiB write + fsync          481  2.08 ms  2.16 ms  3.33 ms  10.4 ms     1.00
+          write + fdatasync, 4        1,768  1.72 ms  1.78 ms  2.74 ms  8.58 ms     1.00
+          jobs
+          write, depth 32         1,066,667    30 µs  31.2 µs    48 µs   150 µs        -
+
+        Fit for
+          Ceph OSD      poor       487 commits/s; protected drives make 10,000 and more
+          ZFS SLOG      poor       99 % of commits take 1.78 ms or less
+          database log  fair       One connection makes 583 commits/s, p99 1.78 ms
+          general use   good       99 % of commits take 1.78 ms or less
+
+        Similar published drives: SanDisk Ultra II 960 GB (factor 1.03), Samsung 950 PRO
+                                  (factor 1.1), Samsung 850 PRO 512 GB (factor 1.15)
+
+        Next: flushmark run wal /var/lib/db
+              to find the cheapest sync method on this storage
+        ");
+        insta::assert_snapshot!(page(60), @"
+
+        Cost of each operation (4 KiB, random, one at a time unless
+        noted)
+                               per second      p50      p99  flushes
+          write                    66,667    15 µs  15.6 µs        -
+          write + fsync               487  2.06 ms  2.14 ms     1.00
+          write + fdatasync           583  1.72 ms  1.78 ms     1.00
+          write O_DSYNC               647  1.55 ms  1.61 ms     0.00
+          read                     66,667    15 µs  15.6 µs        -
+          16 KiB write +              481  2.08 ms  2.16 ms     1.00
+          fsync
+          write + fdatasync,        1,768  1.72 ms  1.78 ms     1.00
+          4 jobs
+          write, depth 32       1,066,667    30 µs  31.2 µs        -
+
+        Fit for
+          Ceph OSD      poor       487 commits/s
+          ZFS SLOG      poor       99 % of commits take 1.78 ms or
+                                   less
+          database log  fair       One connection makes
+                                   583 commits/s
+          general use   good       99 % of commits take 1.78 ms or
+                                   less
+
+        Similar published drives: SanDisk Ultra II 960 GB (factor
+                                  1.03), Samsung 950 PRO (factor
+                                  1.1), Samsung 850 PRO 512 GB
+                                  (factor 1.15)
+
+        Next: flushmark run wal /var/lib/db
+              to find the cheapest sync method on this storage
+        ");
+        for columns in [60, 72, 80, 100, 120] {
+            assert!(page(columns).lines().all(|line| line.chars().count() <= columns));
+            assert!(page(columns).lines().count() <= 32, "{columns}");
+        }
     }
 
     #[test]
@@ -149,16 +242,17 @@ mod tests {
     #[test]
     fn the_whole_page() {
         insta::assert_snapshot!(check_page(&judged(samples::check()), &Look::plain()), @"
+
         Cost of each operation (4 KiB, random, one at a time unless noted)
-                                     per second      p50      p99    p99.9      max  flushes each
-          write                          66,667    15 µs  15.6 µs    24 µs    75 µs             -
-          write + fsync                     487  2.06 ms  2.14 ms  3.29 ms  10.3 ms          1.00
-          write + fdatasync                 583  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
-          write O_DSYNC                     647  1.55 ms  1.61 ms  2.47 ms  7.73 ms          0.00
-          read                           66,667    15 µs  15.6 µs    24 µs    75 µs             -
-          16 KiB write + fsync              481  2.08 ms  2.16 ms  3.33 ms  10.4 ms          1.00
-          write + fdatasync, 4 jobs       1,768  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
-          write, depth 32             1,066,667    30 µs  31.2 µs    48 µs   150 µs             -
+                                     per second      p50      p99    p99.9      max  flushes
+          write                          66,667    15 µs  15.6 µs    24 µs    75 µs        -
+          write + fsync                     487  2.06 ms  2.14 ms  3.29 ms  10.3 ms     1.00
+          write + fdatasync                 583  1.72 ms  1.78 ms  2.74 ms  8.58 ms     1.00
+          write O_DSYNC                     647  1.55 ms  1.61 ms  2.47 ms  7.73 ms     0.00
+          read                           66,667    15 µs  15.6 µs    24 µs    75 µs        -
+          16 KiB write + fsync              481  2.08 ms  2.16 ms  3.33 ms  10.4 ms     1.00
+          write + fdatasync, 4 jobs       1,768  1.72 ms  1.78 ms  2.74 ms  8.58 ms     1.00
+          write, depth 32             1,066,667    30 µs  31.2 µs    48 µs   150 µs        -
 
         Latency distribution (logarithmic axis; the lowest block may be a single operation)
           write                 █▂   ▁          ▁
@@ -187,7 +281,7 @@ mod tests {
           Samsung 850 PRO 512 GB   default  4 KiB write + fsync      2.06 ms    2.26 ms   1.15
                                             16 KiB write + fsync     2.08 ms    2.52 ms
 
-        Next: flushmark run wal --target /var/lib/db   (to find the cheapest sync method on this storage)
+        Next: flushmark run wal /var/lib/db   (to find the cheapest sync method on this storage)
         ");
     }
 }

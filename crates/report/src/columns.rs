@@ -17,6 +17,8 @@ const INDENT: usize = 2;
 const GAP: usize = 2;
 /// Prose is not made narrower than this as long as another column can be dropped.
 const PROSE_MIN: usize = 20;
+/// Narrower columns of prose are unreadable, so such a table is wider than the page.
+const PROSE_LEAST: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -189,7 +191,7 @@ impl<'a, T> Columns<'a, T> {
             match leaving.max_by_key(|&column| self.heads[column].drop_rank) {
                 Some(column) if overflows => shown.retain(|&other| other != column),
                 _ => {
-                    let shares = shares(prose, room.max(least));
+                    let shares = shares(prose, room.max(least.min(PROSE_LEAST)));
                     let width = |column: usize| {
                         shares.get(&column).copied().unwrap_or_else(|| self.wanted_width(column))
                     };

@@ -1,40 +1,60 @@
 //! Comparisons of results, as a terminal page or as Markdown for a ticket.
 
+mod answer;
 mod markdown;
-mod sentence;
 mod view;
+mod words;
 
-use compare::{Comparison, Direction, GroupRecord, Metric, MetricComparison, Missing, Verdict};
+use compare::{Comparison, Direction, GroupRecord, Missing};
 
-use crate::columns::{Cell, Column, Columns, NONE};
+use crate::columns::{Cell, Column, Columns};
 use crate::look::{Look, paint};
 use crate::prose::counted;
 
 pub use markdown::compare_markdown;
-pub use view::{ComparisonView, FigureView};
-use workload::number::{latency, number, seconds, throughput};
+pub use view::{ComparisonView, FigureView, TestView};
+use words::{change, with_unit};
 
 /// Selects the figures shown for each test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figures {
+    /// The rate alone, without intervals and remarks.
+    Rate,
     /// The rate and the latencies that the application observes.
     Leading,
     /// Every figure that both sides have.
     All,
 }
 
-/// The whole page: the sides, other differences, the tests, and a closing sentence with the result.
+/// The whole page: the answer, the sides, and a line for each test; with more figures than the rate,
+/// also intervals, remarks and other differences.
 pub fn compare_page(comparison: &Comparison, figures: Figures, look: &Look) -> String {
-    let mut text = look.heading("Compared") + &legend(comparison, look);
-    for (against, letter) in comparison.candidates.iter().zip(letters().skip(1)) {
-        let letter = letter.to_string();
-        text += &section(&ComparisonView { against, names: ["A", &letter], figures }, look);
+    let letters: Vec<String> =
+        letters().map(String::from).take(comparison.candidates.len() + 1).collect();
+    let views = comparison
+        .candidates
+        .iter()
+        .zip(&letters[1..])
+        .map(|(against, letter)| ComparisonView { against, names: ["A", letter], figures });
+    let mut text = String::new();
+    for view in views.clone() {
+        text += &look.hanging_in(look.palette.strong, "", &view.answer());
     }
-    for (against, letter) in comparison.candidates.iter().zip(letters().skip(1)) {
-        let letter = letter.to_string();
-        text.push('\n');
-        text +=
-            &look.paragraph(&ComparisonView { against, names: ["A", &letter], figures }.sentence());
+    for view in views.clone() {
+        for sentence in [Some(view.addition()), view.advice(&comparison.baseline)] {
+            let Some(sentence) = sentence.filter(|sentence| !sentence.is_empty()) else { continue };
+            let whose =
+                if letters.len() > 2 { format!("{}: ", view.names[1]) } else { String::new() };
+            text += &look.paragraph(&(whose + &sentence));
+        }
+    }
+    text += &format!("\n{}", legend(comparison, look));
+    for view in views {
+        text += &format!("\n{}", lines(&view, look));
+        text += &match figures {
+            Figures::Rate => left_out(&view, look),
+            Figures::Leading | Figures::All => details(&view, look),
+        };
     }
     look.finish(text)
 }
@@ -47,17 +67,26 @@ fn letters() -> impl Iterator<Item = char> {
 fn legend(comparison: &Comparison, look: &Look) -> String {
     let groups = std::iter::once(&comparison.baseline)
         .chain(comparison.candidates.iter().map(|one| &one.candidate));
-    let sides: Vec<(char, &GroupRecord)> = letters().zip(groups).collect();
-    Columns::<(char, &GroupRecord)>::new()
-        .with(Column::left(""), |(letter, _)| Cell::styled(letter.to_string(), look.palette.strong))
-        .with(Column::left(""), |(_, group)| group.label.clone())
-        .with(Column::prose(""), |(_, group)| described(group))
-        .with(Column::left(""), |(letter, _)| if *letter == 'A' { "baseline" } else { "" })
+    let sides: Vec<(char, String, &GroupRecord)> = letters()
+        .zip(comparison.names())
+        .zip(groups)
+        .map(|((letter, name), group)| (letter, name, group))
+        .collect();
+    Columns::<(char, String, &GroupRecord)>::new()
+        .with(Column::left(""), |(letter, ..)| {
+            Cell::styled(letter.to_string(), look.palette.strong)
+        })
+        .with(Column::prose(""), |(_, name, _)| name.clone())
+        .with(Column::prose(""), |(_, name, group)| described(name, group))
         .of(&sides, look)
 }
 
-/// A side in a line: `3 runs of check on /srv, 2026-11-20 to 2026-11-21`.
-fn described(group: &GroupRecord) -> String {
+/// A side in a line: `last~1: 3 runs of check on /srv, 2026-11-20 to 2026-11-21`, without the word
+/// that selected it if it is already named so.
+fn described(name: &str, group: &GroupRecord) -> String {
+    let word = &group.label;
+    let is_named = name == word || name.ends_with(&format!("({word})"));
+    let word = if is_named { String::new() } else { format!("{word}: ") };
     let runs = counted(u64::from(group.runs), "run");
     let day = |time: &str| time.split('T').next().unwrap_or(time).to_owned();
     let when = match (day(&group.from), day(&group.until)) {
@@ -68,13 +97,78 @@ fn described(group: &GroupRecord) -> String {
         (from, until) => format!(", {from} to {until}"),
     };
     let smoke = if group.smoke { "; a smoke run, whose numbers are meaningless" } else { "" };
-    format!("{runs} of {} on {}{when}{smoke}", group.suites.join(", "), group.targets.join(", "))
+    format!(
+        "{word}{runs} of {} on {}{when}{smoke}",
+        group.suites.join(", "),
+        group.targets.join(", ")
+    )
 }
 
-fn section(view: &ComparisonView<'_>, look: &Look) -> String {
-    let letter = view.names[1];
-    let mut text = format!("\n{}", look.heading(&format!("{letter} against A")));
-    text += &tests(view, look);
+/// Narrower pages have the name of a test on a separate line.
+const ONE_LINE_COLUMNS: usize = 80;
+
+/// A line for each test.
+fn lines(view: &ComparisonView<'_>, look: &Look) -> String {
+    let lines = view.lines();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let [baseline, candidate] = view.names;
+    let is_wide = look.columns() >= ONE_LINE_COLUMNS;
+    let head = if is_wide { format!("{candidate} against {baseline}") } else { String::new() };
+    let name = |line: &TestView| {
+        if line.is_further { format!("· {}", line.name) } else { line.name.clone() }
+    };
+    let mut table = Columns::<TestView>::new()
+        .with(Column::prose(&head), |line| if is_wide { name(line) } else { String::new() })
+        .with(Column::right(baseline), |line| line.baseline.clone())
+        .with(Column::right(candidate), |line| line.candidate.clone())
+        .with(Column::left("difference"), |line| {
+            Cell::styled(&line.difference, style(line.direction, look))
+        })
+        .with(Column::left("significance"), |line| {
+            Cell::styled(line.significance, style(line.direction, look))
+        });
+    for line in &lines {
+        if !is_wide {
+            table.group(name(line));
+        }
+        table.row(line);
+    }
+    table.render(look)
+}
+
+fn style(direction: Option<Direction>, look: &Look) -> anstyle::Style {
+    match direction {
+        Some(Direction::Better) => look.palette.good,
+        Some(Direction::Worse) => look.palette.bad,
+        None => look.palette.faint,
+    }
+}
+
+/// What the brief page leaves out, in a line: the facts that differ, and tests not compared.
+fn left_out(view: &ComparisonView<'_>, look: &Look) -> String {
+    let mut parts = Vec::new();
+    let facts: Vec<String> = view.differences().into_iter().map(|(fact, ..)| fact).collect();
+    if !facts.is_empty() {
+        parts.push(format!("Also different: {}", facts.join(", ")));
+    }
+    let tests: Vec<String> = view.unpaired().into_iter().map(|(test, _)| test).collect();
+    if !tests.is_empty() {
+        parts.push(format!("Not compared: {}", tests.join(", ")));
+    }
+    parts.push("Latencies, intervals and remarks: -v".to_owned());
+    format!("\n{}", look.hanging_in(look.palette.faint, "  ", &(parts.join(". ") + ".")))
+}
+
+/// Every figure, remarks, and what else differs.
+fn details(view: &ComparisonView<'_>, look: &Look) -> String {
+    let [baseline, letter] = view.names;
+    let mut text = String::new();
+    if !view.against.tests.is_empty() {
+        text += &format!("\n{}", look.heading("Figures"));
+        text += &figures(view, look);
+    }
     let said: String = view.remarks().iter().map(|line| look.hanging("  ", line)).collect();
     if !said.is_empty() {
         text += &format!("\n{}\n", paint(look.palette.faint, said.trim_end()));
@@ -91,105 +185,30 @@ fn section(view: &ComparisonView<'_>, look: &Look) -> String {
         text += &format!("\n{}", look.heading("What else differs"));
         text += &Columns::<(String, String, String)>::new()
             .with(Column::left(""), |(fact, _, _)| Cell::styled(fact, look.palette.faint))
-            .with(Column::left("A"), |(_, baseline, _)| baseline.clone())
+            .with(Column::prose(baseline), |(_, baseline, _)| baseline.clone())
             .with(Column::prose(letter), |(_, _, candidate)| candidate.clone())
             .of(&differences, look);
     }
     text
 }
 
-fn tests(view: &ComparisonView<'_>, look: &Look) -> String {
+fn figures(view: &ComparisonView<'_>, look: &Look) -> String {
+    let [baseline, candidate] = view.names;
+    let (indent, to) = if look.columns() < ONE_LINE_COLUMNS { ("", "–") } else { ("  ", " to ") };
     let mut table = Columns::<FigureView>::new()
-        .with(Column::left(""), |figure| format!("  {}", figure.name))
-        .with(Column::right("A"), |figure| figure.baseline.clone())
-        .with(Column::right(view.names[1]), |figure| figure.candidate.clone())
-        .with(Column::right("ratio"), |figure| figure.ratio.clone())
-        .with(Column::right("95 % interval"), |figure| figure.interval.clone())
+        .with(Column::left(""), |figure| format!("{indent}{}", figure.name))
+        .with(Column::right(baseline), |figure| figure.baseline.clone())
+        .with(Column::right(candidate), |figure| figure.candidate.clone())
+        .with(Column::right("ratio").may_drop(1), |figure| figure.ratio.clone())
+        .with(Column::right("95 % interval"), |figure| figure.interval.replace(" to ", to))
         .with(Column::left(""), |figure| {
-            let style = match figure.direction {
-                Some(Direction::Better) => look.palette.good,
-                Some(Direction::Worse) => look.palette.bad,
-                None => look.palette.faint,
-            };
-            Cell::styled(&figure.verdict, style)
+            Cell::styled(&figure.verdict, style(figure.direction, look))
         });
     for (test, figures) in view.tests() {
         table.group(test);
         figures.iter().for_each(|figure| table.row(figure));
     }
-    if view.against.tests.is_empty() {
-        return look.hanging("  ", "The two sides have no test in common.");
-    }
     table.render(look)
-}
-
-fn figure_name(metric: Metric) -> String {
-    match metric {
-        Metric::Iops => "operations/s".to_owned(),
-        Metric::MibPerS => "MiB/s".to_owned(),
-        Metric::CommitsPerS => "commits/s".to_owned(),
-        Metric::SortS => "time of a sort".to_owned(),
-        Metric::Latency(of, at) => format!("{} {}", of.name(), at.name().replace('_', ".")),
-    }
-}
-
-fn value(metric: Metric, value: f64) -> String {
-    match metric {
-        Metric::Iops | Metric::CommitsPerS => number(value),
-        Metric::MibPerS => throughput(value),
-        Metric::SortS => seconds(value),
-        Metric::Latency(..) => latency(value),
-    }
-}
-
-/// A ratio to three digits: `0.0157`, `0.998`, `1.05`, `12.3`.
-fn ratio(value: f64) -> String {
-    match value {
-        value if value > 0.0 && value < 0.0995 => {
-            let zeros = (-value.log10()).floor() as usize;
-            format!("{value:.0$}", zeros + 3)
-        }
-        value if value < 0.9995 => format!("{value:.3}"),
-        value if value < 9.995 => format!("{value:.2}"),
-        value if value < 99.95 => format!("{value:.1}"),
-        value => number(value),
-    }
-}
-
-fn interval(figure: &MetricComparison) -> String {
-    figure.interval.map_or(NONE.to_owned(), |interval| {
-        format!("{} to {}", ratio(interval.low), ratio(interval.high))
-    })
-}
-
-/// The verdict in words: `2.1 times as fast`; empty if nothing is known.
-fn verdict(figure: &MetricComparison) -> String {
-    match (figure.verdict, figure.ratio) {
-        (Verdict::Different { .. }, Some(ratio)) => times(ratio, figure.metric),
-        (Verdict::Open { because }, _) if because.is_noise() => "noise".to_owned(),
-        _ => String::new(),
-    }
-}
-
-/// A ratio in words, never below 1: `2.1 times as fast`, `64 times as slow`, `1.3 times as long`.
-fn times(ratio: f64, metric: Metric) -> String {
-    let how = match (metric.more_is_better(), ratio < 1.0) {
-        (true, false) => "fast",
-        (true, true) => "slow",
-        (false, false) => "long",
-        (false, true) => "short",
-    };
-    format!("{} times as {how}", fold(ratio))
-}
-
-/// The factor in either direction: `1.05`, `2.1`, `64`.
-fn fold(ratio: f64) -> String {
-    let fold = if ratio < 1.0 { 1.0 / ratio } else { ratio };
-    match fold {
-        fold if fold < 1.995 => format!("{fold:.2}"),
-        fold if fold < 9.95 => format!("{fold:.1}"),
-        fold => number(fold),
-    }
 }
 
 /// Why a condition of `--fail-if` failed, as one sentence.
@@ -224,7 +243,7 @@ fn exceeded(exceeded: &compare::Exceeded<'_>) -> String {
         Some(ratio) if (0.5..2.0).contains(&ratio) || ratio <= 0.0 => {
             format!(" ({:+.1} %)", (ratio - 1.0) * 100.0)
         }
-        Some(ratio) => format!(" ({})", times(ratio, figure.metric)),
+        Some(ratio) => format!(" ({})", change(ratio, figure.metric)),
         None => String::new(),
     };
     let blind = if condition.is_blind_to_noise(figure) {
@@ -239,15 +258,6 @@ fn exceeded(exceeded: &compare::Exceeded<'_>) -> String {
         figure.metric.name(),
         condition.text
     )
-}
-
-fn with_unit(metric: Metric, number: f64) -> String {
-    let number = value(metric, number);
-    match metric {
-        Metric::Iops | Metric::CommitsPerS => format!("{number}/s"),
-        Metric::MibPerS => format!("{number} MiB/s"),
-        Metric::SortS | Metric::Latency(..) => number,
-    }
 }
 
 #[cfg(test)]

@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn two_modes_are_visible() {
         insta::assert_snapshot!(drawn(&Look { columns: 80, ..Look::plain() }), @"
-        Latency distribution (logarithmic axis; the lowest block may be a single operation)
+        Latency distribution (logarithmic axis; the lowest block may be a single
+        operation)
           write             ▁▅█▄▂ ▁   ▁
           write + fsync                                      ▁█▃▁  ▁   ▁ ▁▁▁▁  ▁   ▁
                          ┴────────────────┴────────────────┴──────────┴─────┴───────────
@@ -147,7 +148,8 @@ mod tests {
     #[test]
     fn ascii_has_the_same_shape() {
         insta::assert_snapshot!(drawn(&Look { columns: 80, glyphs: Glyphs::Ascii, ..Look::plain() }), @"
-        Latency distribution (logarithmic axis; the lowest block may be a single operation)
+        Latency distribution (logarithmic axis; the lowest block may be a single
+        operation)
           write             .+#=: .   .
           write + fsync                                      .#-.  .   . ....  .   .
                          +----------------+----------------+----------+-----+-----------

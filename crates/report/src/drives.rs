@@ -48,7 +48,7 @@ pub fn cache_status_page(document: &DrivesDocument, look: &Look) -> String {
         .with(Column::left("can be switched"), |record| {
             reading(record).map(|reading| if reading.switchable { "yes" } else { "no" })
         })
-        .with(Column::left("after a power cycle"), |record| {
+        .with(Column::prose("after a power cycle"), |record| {
             let reading = reading(record).filter(|reading| reading.switchable)?;
             Some(match reading.after_power_cycle {
                 drive::AfterPowerCycle::Keeps => "kept",

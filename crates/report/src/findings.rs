@@ -6,12 +6,23 @@ use anstyle::Style;
 use measurement::{Confidence, Evidence, Finding, Fitness, FitnessUnderEachSetting, Grade, Use};
 use workload::number::latency;
 
-use crate::look::{Look, paint};
+use crate::look::{Detail, Look, paint};
+use crate::prose::within;
 
-/// All findings: title, evidence, doubt and advice.
+/// Findings listed in brief; the most important ones come first.
+const BRIEF: usize = 5;
+/// Width of the columns of a use and of a grade.
+const USE: usize = 14;
+const GRADE: usize = 11;
+
+/// All findings: title, evidence, doubt and advice; in brief their titles, and the command that the
+/// advice names.
 pub(crate) fn findings(findings: &[Finding], look: &Look) -> String {
     if findings.is_empty() {
         return String::new();
+    }
+    if look.detail == Detail::Brief {
+        return headlines(findings, look);
     }
     let mut text = look.heading("Findings");
     for (index, finding) in findings.iter().enumerate() {
@@ -24,6 +35,35 @@ pub(crate) fn findings(findings: &[Finding], look: &Look) -> String {
     }
     look.finish(text)
 }
+
+fn headlines(findings: &[Finding], look: &Look) -> String {
+    let mut text = look.heading("Findings");
+    for (index, finding) in findings.iter().take(BRIEF).enumerate() {
+        text += &look.hanging(&format!("{:>2}. ", index + 1), &finding.title);
+        if let Some(command) = command_in(&finding.advice) {
+            text += &look.hanging_in(look.palette.strong, &format!("{:4}", ""), command);
+        }
+    }
+    let more = findings.len().saturating_sub(BRIEF);
+    let more = if more == 0 { String::new() } else { format!("{more} more, and ") };
+    let hint = format!("-v shows {more}evidence, confidence and advice");
+    text += &look.hanging_in(look.palette.faint, "    ", &hint);
+    look.finish(text)
+}
+
+/// The first command that advice quotes: words between backticks, of which the first is a program.
+/// A bare `flushmark check` would measure the current directory again, which is never the advice.
+fn command_in(advice: &str) -> Option<&str> {
+    let quoted = advice.split('`').skip(1).step_by(2);
+    quoted.into_iter().find(|&words| {
+        let program = words.split(' ').next().unwrap_or_default();
+        PROGRAMS.contains(&program) && words.contains(' ') && words != "flushmark check"
+    })
+}
+
+/// Programs that advice quotes.
+const PROGRAMS: [&str; 9] =
+    ["flushmark", "sudo", "mount", "echo", "lsblk", "findmnt", "smartctl", "tune2fs", "zpool"];
 
 /// The confidence in a finding, with the reason if it is lowered.
 pub fn confidence_words(finding: &Finding) -> String {
@@ -66,11 +106,17 @@ pub(crate) fn fitness(fitness: &BTreeMap<Use, Fitness>, look: &Look) -> String {
     for fit_for in Use::ALL {
         let Some(Fitness { grade, because }) = fitness.get(&fit_for) else { continue };
         let first = format!(
-            "  {:<14}{}",
+            "  {:<USE$}{}",
             fit_for.label(),
-            paint(style_of(*grade, look), &format!("{:<11}", grade.name()))
+            paint(style_of(*grade, look), &format!("{:<GRADE$}", grade.name()))
         );
-        text += &look.hanging(&first, because);
+        text += &match look.detail {
+            Detail::Full => look.hanging(&first, because),
+            Detail::Brief => {
+                let room = look.columns().saturating_sub(2 + USE + GRADE);
+                look.hanging(&first, &within(because, room))
+            }
+        };
     }
     look.finish(text)
 }
@@ -83,21 +129,28 @@ pub(crate) fn fitness_under_each_setting(grades: &FitnessUnderEachSetting, look:
         for (setting, fitness) in [("off", &grades.off), ("on", &grades.on)] {
             let Some(Fitness { grade, because }) = fitness.get(&fit_for) else { continue };
             let first = format!(
-                "  {label:<14}{setting:<5}{}",
-                paint(style_of(*grade, look), &format!("{:<11}", grade.name()))
+                "  {label:<USE$}{setting:<5}{}",
+                paint(style_of(*grade, look), &format!("{:<GRADE$}", grade.name()))
             );
-            text += &look.hanging(&first, because);
+            text += &match look.detail {
+                Detail::Full => look.hanging(&first, because),
+                Detail::Brief => {
+                    let room = look.columns().saturating_sub(2 + USE + 5 + GRADE);
+                    look.hanging(&first, &within(because, room))
+                }
+            };
             label = "";
         }
     }
     look.finish(text)
 }
 
-fn style_of(grade: Grade, look: &Look) -> Style {
+pub(crate) fn style_of(grade: Grade, look: &Look) -> Style {
     match grade {
         Grade::Excellent | Grade::Good => look.palette.good,
-        Grade::Fair | Grade::Poor => look.palette.warning,
-        Grade::Unfit => look.palette.bad,
+        Grade::Fair => look.palette.warning,
+        Grade::Poor => look.palette.bad,
+        Grade::Unfit => look.palette.worst,
         Grade::Unknown => look.palette.faint,
     }
 }
@@ -130,6 +183,34 @@ mod tests {
             to do: Use a drive with capacitors for databases.
         ");
         assert_eq!(findings(&[], &Look::plain()), "");
+    }
+
+    #[test]
+    fn in_brief_a_finding_is_its_title_and_a_command() {
+        let finding = |advice: &str| Finding {
+            id: "x".to_owned(),
+            title: "The drive loses its cache on power failure.".to_owned(),
+            evidence: Vec::new(),
+            confidence: Confidence::High,
+            doubt: None,
+            advice: advice.to_owned(),
+        };
+        let advice = [
+            "Compare `write through` and run `flushmark cache off /dev/sda` as root.",
+            "Run `flushmark verify` to find out.",
+        ];
+        let mut found: Vec<Finding> = advice.into_iter().map(finding).collect();
+        let brief = Look { detail: Detail::Brief, ..Look::plain() };
+        insta::assert_snapshot!(findings(&found, &brief), @"
+        Findings
+         1. The drive loses its cache on power failure.
+            flushmark cache off /dev/sda
+         2. The drive loses its cache on power failure.
+            flushmark verify
+            -v shows evidence, confidence and advice
+        ");
+        found.extend(vec![finding(""); 5]);
+        insta::assert_snapshot!(findings(&found, &brief).lines().last().unwrap(), @"    -v shows 2 more, and evidence, confidence and advice");
     }
 
     #[test]

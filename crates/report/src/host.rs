@@ -5,16 +5,12 @@ use measurement::{AuditLine, HostDocument, HostGrade};
 use workload::number::{latency, number};
 
 use crate::columns::{Column, Columns};
-use crate::look::{Look, paint};
+use crate::look::Look;
 use crate::target::host_words;
 
 /// The machine, the audit lines by grade, and the measured effects.
 pub fn host_page(document: &HostDocument, look: &Look) -> String {
-    let mut text = format!(
-        "{}{}\n",
-        paint(look.palette.faint, &format!("{:<13}", "host")),
-        host_words(&document.facts)
-    );
+    let mut text = look.labelled("host", 13, &host_words(&document.facts));
     let of = |grade| document.audit.iter().filter(move |line| line.grade == grade);
     for (grade, title, style) in [
         (HostGrade::Dangerous, "Dangerous: data may be lost", look.palette.bad),

@@ -6,10 +6,10 @@ use workload::number::latency;
 use workload::{Table, suites};
 
 use crate::check::check_page;
-use crate::columns::{Column, Columns};
+use crate::columns::{Cell, Column, Columns};
 use crate::database::database_commits_page;
 use crate::database_watch::database_watch_page;
-use crate::findings::fitness;
+use crate::findings::{fitness, style_of};
 use crate::imported;
 use crate::insert_benchmark::insert_benchmark_page;
 use crate::look::{Look, paint};
@@ -18,6 +18,10 @@ use crate::target::target_header;
 
 /// The suite of `flushmark check`.
 const CHECK_SUITE: &str = "check";
+const HEADLINES: &str =
+    "p50 and p99 are those of 4 KiB commits, or of the first test with commits.";
+const HEADLINES_WITHOUT_COMMITS: &str = "p50 and p99 are those of 4 KiB commits, or of the first \
+                                         test with commits, or of the first test.";
 /// Characters of a note shown in a list; `results show` shows the whole note.
 const NOTE_CHARACTERS: usize = 30;
 
@@ -28,11 +32,15 @@ pub fn run_list(runs: &[Summary], more: bool, look: &Look) -> String {
         .with(Column::left("when (UTC)"), when)
         .with(Column::left("host").may_drop(3).optional(), |run| run.host.as_deref().map(harmless))
         .with(Column::prose("drive or target"), where_it_ran)
+        .with(Column::prose("label").optional(), |run| run.label.as_deref().map(harmless))
         .with(Column::left("suite"), |run| harmless(&run.suite))
         .with(Column::right("p50"), |run| run.headline.as_ref().map(|of| latency(of.p50_us)))
         .with(Column::right("p99"), |run| run.headline.as_ref().map(|of| latency(of.p99_us)))
-        .with(Column::left("tags").may_drop(2).optional(), tags)
-        .with(Column::left("note").may_drop(4).optional(), |run| {
+        .with(Column::left("as a log").may_drop(2).optional(), |run| {
+            run.log_grade.map(|grade| Cell::styled(grade.name(), style_of(grade, look)))
+        })
+        .with(Column::left("tags").may_drop(4).optional(), tags)
+        .with(Column::left("note").may_drop(5).optional(), |run| {
             (!run.note.is_empty()).then(|| short(&run.note))
         })
         .with(Column::left("state").may_drop(1).optional(), |run| {
@@ -42,8 +50,7 @@ pub fn run_list(runs: &[Summary], more: bool, look: &Look) -> String {
     let other =
         runs.iter().any(|run| run.headline.as_ref().is_some_and(|headline| !headline.is_commit));
     text += "\n";
-    text += "  p50 and p99 are those of the first test with commits";
-    text += if other { ", or of the first test if there were no commits.\n" } else { ".\n" };
+    text += &look.hanging("  ", if other { HEADLINES_WITHOUT_COMMITS } else { HEADLINES });
     if more {
         text += &format!("  The newest {}; use --limit to show more.\n", runs.len());
     }
@@ -71,6 +78,9 @@ pub fn kept_page(kept: &StoredRun, look: &Look) -> String {
     text +=
         &document.merged_runs.map(|runs| format!(", merged from {runs} runs")).unwrap_or_default();
     text += "\n";
+    if let Some(label) = &run.label {
+        text += &format!("Label: {}\n", harmless(label));
+    }
     if let Some(tags) = tags(run) {
         text += &format!("Tags: {tags}\n");
     }
@@ -154,6 +164,7 @@ fn harmless(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use measurement::Grade;
     use store::Headline;
 
     use super::*;
@@ -170,6 +181,7 @@ mod tests {
                 firmware: None,
             }],
             suite: "check".to_owned(),
+            label: None,
             target: "/srv/pg".to_owned(),
             tool: "flushmark 0.1.0".to_owned(),
             tests: 8,
@@ -179,6 +191,7 @@ mod tests {
                 p50_us: 164.0,
                 p99_us: 1282.0,
             }),
+            log_grade: Some(Grade::Good),
             tags: vec!["after".parse().unwrap(), "fleet".parse().unwrap()],
             note: String::new(),
             state: State::Complete,
@@ -190,6 +203,7 @@ mod tests {
             host: None,
             drives: Vec::new(),
             headline: None,
+            log_grade: None,
             tags: Vec::new(),
             tests: 0,
             ..run("7")
@@ -212,21 +226,21 @@ mod tests {
     #[test]
     fn a_list() {
         insta::assert_snapshot!(run_list(&runs(), true, &Look { columns: 120, ..Look::plain() }), @"
-         id  when (UTC)        host  drive or target            suite     p50      p99  tags         state
-        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  after fleet  -
-        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  after fleet  interrupted
-          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  check       -        -  -            running
+         id  when (UTC)        host  drive or target            suite     p50      p99  as a log  tags         state
+        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  good      after fleet  -
+        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  good      after fleet  interrupted
+          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  check       -        -  -         -            running
 
-        p50 and p99 are those of the first test with commits.
+        p50 and p99 are those of 4 KiB commits, or of the first test with commits.
         The newest 3; use --limit to show more.
         ");
         insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 150, ..Look::plain() }), @"
-         id  when (UTC)        host  drive or target            suite     p50      p99  tags         note                            state
-        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  after fleet  -                               -
-        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  after fleet  with the firmware of last spr…  interrupted
-          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  check       -        -  -            -                               running
+         id  when (UTC)        host  drive or target            suite     p50      p99  as a log  tags         note                            state
+        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  good      after fleet  -                               -
+        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  good      after fleet  with the firmware of last spr…  interrupted
+          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  check       -        -  -         -            -                               running
 
-        p50 and p99 are those of the first test with commits.
+        p50 and p99 are those of 4 KiB commits, or of the first test with commits.
         ");
         insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 72, ..Look::plain() }), @"
          id  when (UTC)        drive or target          suite     p50      p99
@@ -234,17 +248,18 @@ mod tests {
         111  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  check  164 µs  1.28 ms
           7  2026-11-20 19:30  sim:micron-5100-eco-960gb  check       -        -
 
-        p50 and p99 are those of the first test with commits.
+        p50 and p99 are those of 4 KiB commits, or of the first test with
+        commits.
         ");
     }
 
     #[test]
     fn a_list_of_complete_runs_has_no_column_for_states() {
         insta::assert_snapshot!(run_list(&[run("1")], false, &Look::plain()), @"
-        id  when (UTC)        host  drive or target          suite     p50      p99  tags
-         1  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB  check  164 µs  1.28 ms  after fleet
+        id  when (UTC)        host  drive or target          suite     p50      p99  as a log  tags
+         1  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB  check  164 µs  1.28 ms  good      after fleet
 
-        p50 and p99 are those of the first test with commits.
+        p50 and p99 are those of 4 KiB commits, or of the first test with commits.
         ");
     }
 
@@ -267,6 +282,7 @@ mod tests {
                 }
               ],
               "suite": "check",
+              "label": null,
               "target": "/srv/pg",
               "tool": "flushmark 0.1.0",
               "tests": 8,
@@ -276,6 +292,7 @@ mod tests {
                 "p50_us": 164.0,
                 "p99_us": 1282.0
               },
+              "log_grade": "good",
               "tags": [
                 "after",
                 "fleet"

@@ -82,7 +82,9 @@ pub use self::ceph::{
 pub use cache::{cache_restored, cache_switched};
 pub use catalogue::{catalogue, drive};
 pub use check::check_page;
-pub use compare::{ComparisonView, FigureView, Figures, compare_markdown, compare_page, failure};
+pub use compare::{
+    ComparisonView, FigureView, Figures, TestView, compare_markdown, compare_page, failure,
+};
 pub use crash::{CrashReport, Failure, crash_line, crash_page, crash_state};
 pub use database::database_commits_page;
 pub use database_prediction::database_prediction_page;
@@ -100,7 +102,7 @@ pub use import::{ImportedFile, copied_line, import_page};
 pub use imported::disk_sentences;
 pub use insert_benchmark::{STEP_COSTS, STEP_RATES, StepColumn, insert_benchmark_page};
 pub use kept::{kept_page, run_list, run_list_json};
-pub use look::{Glyphs, Look, Palette};
+pub use look::{Detail, Glyphs, Look, Palette};
 pub use markdown::markdown;
 pub use models::models;
 pub use progress::{done_line, live_line};

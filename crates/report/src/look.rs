@@ -13,13 +13,15 @@ pub struct Palette {
     pub good: Style,
     pub warning: Style,
     pub bad: Style,
+    /// Worse than bad: lost data, or unusable.
+    pub worst: Style,
 }
 
 impl Palette {
     /// No escape sequences, for files, pipes and `NO_COLOR`.
     pub const fn plain() -> Palette {
         let none = Style::new();
-        Palette { strong: none, faint: none, good: none, warning: none, bad: none }
+        Palette { strong: none, faint: none, good: none, warning: none, bad: none, worst: none }
     }
 
     /// The terminal's sixteen colours, which suit its background.
@@ -30,6 +32,7 @@ impl Palette {
             good: AnsiColor::Green.on_default(),
             warning: AnsiColor::Yellow.on_default(),
             bad: AnsiColor::Red.on_default(),
+            worst: AnsiColor::Red.on_default().bold().invert(),
         }
     }
 }
@@ -44,6 +47,16 @@ pub enum Glyphs {
     Ascii,
 }
 
+/// The amount of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// What a screen holds: figures, grades, headlines of findings.
+    Brief,
+    /// Also distributions, evidence, confidence and the nearest published drives.
+    #[default]
+    Full,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     /// Colours and styles.
@@ -52,6 +65,7 @@ pub struct Look {
     pub glyphs: Glyphs,
     /// Width in characters, at least [`Look::COLUMNS_MIN`].
     pub columns: usize,
+    pub detail: Detail,
 }
 
 impl Look {
@@ -62,7 +76,12 @@ impl Look {
 
     /// Unicode without colour, [`Look::COLUMNS`] wide, for files and pipes.
     pub const fn plain() -> Look {
-        Look { palette: Palette::plain(), glyphs: Glyphs::Unicode, columns: Look::COLUMNS }
+        Look {
+            palette: Palette::plain(),
+            glyphs: Glyphs::Unicode,
+            columns: Look::COLUMNS,
+            detail: Detail::Full,
+        }
     }
 
     pub(crate) fn columns(&self) -> usize {
@@ -100,7 +119,7 @@ impl Look {
     }
 
     pub(crate) fn heading(&self, text: &str) -> String {
-        format!("{}\n", paint(self.palette.strong, text))
+        self.hanging_in(self.palette.strong, "", text)
     }
 }
 

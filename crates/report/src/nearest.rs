@@ -6,6 +6,18 @@ use workload::number::{latency, number};
 use crate::columns::{Column, Columns};
 use crate::look::Look;
 
+/// The nearest drives in a line each.
+pub(crate) fn nearest_in_brief(nearest: &[Nearest], look: &Look) -> String {
+    let drives: Vec<String> = nearest
+        .iter()
+        .map(|near| format!("{} (factor {})", near.drive.label, number(near.factor)))
+        .collect();
+    if drives.is_empty() {
+        return String::new();
+    }
+    look.finish(look.hanging("Similar published drives: ", &drives.join(", ")))
+}
+
 /// The nearest drives, the compared tests, and the limits of the comparison.
 pub(crate) fn nearest(nearest: &[Nearest], look: &Look) -> String {
     if nearest.is_empty() {
@@ -20,10 +32,12 @@ pub(crate) fn nearest(nearest: &[Nearest], look: &Look) -> String {
     };
     // The drive, in its first row only, and one of its tests.
     let mut table = Columns::<(Option<&Nearest>, &Compared)>::new()
-        .with(Column::left("drive"), |(near, _)| {
+        .with(Column::prose("drive"), |(near, _)| {
             near.map_or_else(String::new, |near| near.drive.label.clone())
         })
-        .with(Column::left("cache"), |(near, _)| near.map_or("", |near| near.write_cache.name()))
+        .with(Column::left("cache").may_drop(1), |(near, _)| {
+            near.map_or("", |near| near.write_cache.name())
+        })
         .with(Column::prose("compared"), |(_, compared)| compared.what.clone())
         .with(Column::right("here"), |(_, compared)| show(compared, compared.ours))
         .with(Column::right("published"), |(_, compared)| show(compared, compared.published))

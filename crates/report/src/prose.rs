@@ -63,6 +63,39 @@ pub(crate) fn hanging(first: &str, indent: usize, text: &str, width: usize) -> S
         .collect()
 }
 
+/// As much of a sentence as fits into one line: all of it, or without its parentheses, or up to a
+/// comma or semicolon. Its first clause may be longer. A list after a colon is never cut short, but
+/// left out.
+pub(crate) fn within(sentence: &str, width: usize) -> String {
+    let fits = |text: &str| text.chars().count() <= width;
+    let sentence = sentence.trim_end_matches('.');
+    if fits(sentence) {
+        return sentence.to_owned();
+    }
+    let mut bare = String::new();
+    let mut depth = 0_u32;
+    for character in sentence.chars() {
+        match character {
+            '(' => {
+                depth += 1;
+                bare.truncate(bare.trim_end().len());
+            }
+            ')' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => bare.push(character),
+            _ => {}
+        }
+    }
+    if fits(&bare) {
+        return bare;
+    }
+    let clauses = bare.match_indices([',', ';', ':']).map(|(at, _)| at);
+    let list = bare.find(": ").unwrap_or(bare.len());
+    let is_end = |at: &usize| *at <= list && bare[*at..].chars().nth(1) == Some(' ');
+    let ends: Vec<usize> = clauses.filter(is_end).collect();
+    let fitting = ends.iter().rev().find(|&&end| fits(&bare[..end]));
+    fitting.or(ends.first()).map_or(bare.as_str(), |&end| &bare[..end]).to_owned()
+}
+
 impl Look {
     /// The text on lines of the page's width, below `first`, which may contain styles.
     pub(crate) fn hanging(&self, first: &str, text: &str) -> String {
@@ -109,6 +142,24 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("unbreakable word", 4), ["unbreakable", "word"]);
         assert_eq!(wrap("", 4), [""]);
+    }
+
+    #[test]
+    fn a_sentence_in_one_line() {
+        let sentence = "One connection makes 1,583 commits/s (4 KiB write), p99 1.78 ms, within \
+                        etcd's limit of 10 ms.";
+        let at = |width| within(sentence, width);
+        assert_eq!(at(100), sentence.trim_end_matches('.'));
+        assert_eq!(
+            at(85),
+            "One connection makes 1,583 commits/s, p99 1.78 ms, within etcd's limit of 10 ms"
+        );
+        assert_eq!(at(60), "One connection makes 1,583 commits/s, p99 1.78 ms");
+        assert_eq!(at(40), "One connection makes 1,583 commits/s");
+        assert_eq!(at(20), "One connection makes 1,583 commits/s", "the first clause");
+        assert_eq!(within("No clause (none)", 5), "No clause");
+        let two = "99 % take 16.1 ms or less: 17 % at about 120 µs, 83 % at about 7.9 ms";
+        assert_eq!(within(two, 60), "99 % take 16.1 ms or less");
     }
 
     #[test]

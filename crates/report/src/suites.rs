@@ -29,8 +29,9 @@ pub fn suites(plans: &[Plan], look: &Look) -> String {
             text += &look.hanging(&from, &plan.source);
         }
     }
-    text +=
-        "\nRun one: flushmark run SUITE --target DIRECTORY. Show one: flushmark suites SUITE.\n";
+    text += "\n";
+    text += &look.paragraph("Run one: flushmark run SUITE DIRECTORY.");
+    text += &look.paragraph("Show one: flushmark suites SUITE.");
     look.finish(text)
 }
 
@@ -102,7 +103,8 @@ mod tests {
             from: flushmark; runs and their merge as in Knuth, TAOCP 3, 5.4; PostgreSQL's tuplesort.c,
                   MySQL's filesort.cc
 
-        Run one: flushmark run SUITE --target DIRECTORY. Show one: flushmark suites SUITE.
+        Run one: flushmark run SUITE DIRECTORY.
+        Show one: flushmark suites SUITE.
         "#);
     }
 }

@@ -44,11 +44,6 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
     // A user's plan has the general table, which does not break down the time of a sort.
     let sorts =
         if form == Table::SortSpill { String::new() } else { sort_spill::of_sorts(results, look) };
-    let smoke = if document.smoke {
-        "\nA smoke run: it shows that everything works; its numbers are meaningless.\n"
-    } else {
-        ""
-    };
     // The slog table lists its skipped sizes itself, in place.
     let skipped = if form == Table::Slog { &[][..] } else { &document.skipped[..] };
     let grades = document.fitness_under_each_setting.as_ref();
@@ -64,7 +59,16 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
         .filter(|section| !section.is_empty())
         .map(|section| format!("\n{section}"))
         .collect();
-    sections + smoke
+    sections + &smoke(document)
+}
+
+/// The warning below the numbers of a smoke run.
+pub(crate) fn smoke(document: &RunDocument) -> String {
+    if document.smoke {
+        "\nA smoke run: it shows that everything works; its numbers are meaningless.\n".to_owned()
+    } else {
+        String::new()
+    }
 }
 
 /// Commits per second if the test commits, otherwise operations per second.

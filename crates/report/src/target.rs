@@ -11,7 +11,7 @@ use workload::format_bytes;
 use workload::number::{about_bytes, capacity, number};
 
 use crate::database::settings_words;
-use crate::look::{Look, paint};
+use crate::look::{Detail, Look, paint};
 
 /// A test on at least this share of the target counts as on all of it: parts are whole blocks.
 const WHOLE_SHARE_MIN: f64 = 0.99;
@@ -45,8 +45,13 @@ pub fn target_header(
     tested_bytes: Option<RangeInclusive<u64>>,
     look: &Look,
 ) -> String {
+    let facts = target_facts(document, tested_bytes);
+    let facts = match look.detail {
+        Detail::Full => facts,
+        Detail::Brief => brief(document, facts),
+    };
     let mut text = String::new();
-    for TargetFact { label, words, weight } in target_facts(document, tested_bytes) {
+    for TargetFact { label, words, weight } in facts {
         let style = match weight {
             Weight::Plain => anstyle::Style::new(),
             Weight::Warning => look.palette.warning,
@@ -66,6 +71,9 @@ pub fn target_facts(
     let RunDocument { target, drive: place, host, .. } = document;
     let place = place.as_ref();
     let mut facts = Facts(Vec::new());
+    if let Some(label) = &document.label {
+        facts.add("label", label.clone());
+    }
     facts.add("target", target_words(target, place));
     let size_bytes = place.and_then(|place| place.size_bytes);
     let size_bytes = size_bytes.or(target.export.as_ref().map(|export| export.size_bytes));
@@ -100,6 +108,55 @@ pub fn target_facts(
         facts.add("host", host_words(host));
     }
     facts.0
+}
+
+/// The target with its drive in one line, the host in another, and every warning.
+fn brief(document: &RunDocument, mut facts: Vec<TargetFact>) -> Vec<TargetFact> {
+    let is_real = document.target.kind != TargetKind::Model;
+    facts.retain(|fact| {
+        fact.weight != Weight::Plain
+            || ["target", "label", "settings", "host"].contains(&fact.label)
+            || (fact.label == "tested" && is_real)
+    });
+    if let (Some(words), Some(target)) =
+        (storage_words(document), facts.iter_mut().find(|fact| fact.label == "target"))
+    {
+        target.words = words;
+    }
+    facts
+}
+
+/// `/srv/db: ext4 on Samsung SSD 980 1TB, NVMe, write-back cache`; `None` without a block device.
+fn storage_words(document: &RunDocument) -> Option<String> {
+    let place = document.drive.as_ref()?;
+    let Backing::BlockDevice(device) = &place.backing else { return None };
+    let name = match document.target.kind {
+        TargetKind::Model => document.target.given.clone(),
+        _ => place.path.display().to_string(),
+    };
+    let filesystem = place.mount.iter().map(|mount| mount.fs_type.clone());
+    let mut layers: Vec<&BlockDevice> = vec![device];
+    while let [below, ..] = &layers[layers.len() - 1].layers[..] {
+        layers.push(below);
+    }
+    let layers = layers.into_iter().filter_map(|device| match &device.layer {
+        Some(layer) => Some(layer.clone()),
+        None => (device.transport == Transport::Loop).then(|| "loop device".to_owned()),
+    });
+    let above: Vec<String> = filesystem.chain(layers).map(|layer| format!("{layer} on ")).collect();
+    let drives = device.drives();
+    let drives = counted(&drives, drive_words).into_iter().map(|(count, drive)| {
+        let times = if count == 1 { String::new() } else { format!("{count} × ") };
+        let cache = match drive.queue.write_cache {
+            Some(WriteCache::WriteBack) => ", write-back cache",
+            Some(WriteCache::WriteThrough) => ", write-through",
+            None => "",
+        };
+        let transport = transport_words(drive.transport);
+        format!("{times}{}, {transport}{cache}", drive_name(drive))
+    });
+    let drives: Vec<String> = drives.collect();
+    Some(format!("{name}: {}{}", above.concat(), drives.join("; ")))
 }
 
 struct Facts(Vec<TargetFact>);
@@ -300,16 +357,20 @@ pub(crate) fn stack_words(device: &BlockDevice) -> String {
     words
 }
 
-/// `Samsung SSD 980 1TB, NVMe, 1 TB, firmware 2B4QFXO7`.
-fn drive_words(drive: &BlockDevice) -> String {
+/// Vendor and model.
+fn drive_name(drive: &BlockDevice) -> String {
     let vendor = drive.vendor.as_deref().filter(|&vendor| vendor != "ATA");
     let label = drive.label();
-    let name = match (vendor, label.as_deref()) {
+    match (vendor, label.as_deref()) {
         (Some(vendor), Some(model)) if !model.starts_with(vendor) => format!("{vendor} {model}"),
         (_, Some(model)) => model.to_owned(),
         _ => "model unknown".to_owned(),
-    };
-    let mut words = vec![name, transport_words(drive.transport).to_owned()];
+    }
+}
+
+/// `Samsung SSD 980 1TB, NVMe, 1 TB, firmware 2B4QFXO7`.
+fn drive_words(drive: &BlockDevice) -> String {
+    let mut words = vec![drive_name(drive), transport_words(drive.transport).to_owned()];
     // A partition's size is not the drive's, which is not among its facts.
     if let (None, Some(size_bytes)) = (&drive.partition, drive.size_bytes) {
         words.push(capacity(size_bytes));
@@ -480,6 +541,44 @@ mod tests {
         drive        Samsung SSD 980 1TB, NVMe
         write cache  write back: the kernel assumes a volatile cache and sends flushes;
                      FUA writes; the drive's setting is readable only by root
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+    }
+
+    #[test]
+    fn in_brief_two_lines_and_every_warning() {
+        let shown = |place: Place, given: &str, kind: TargetKind| {
+            let look = Look { columns: 80, detail: Detail::Brief, ..Look::plain() };
+            target_header(&on(Some(&place), given, kind), Some(1 << 30..=1 << 30), &look)
+        };
+        insta::assert_snapshot!(shown(samples::place::laptop(), "db", TargetKind::Directory), @"
+        target       /home/me/db: ext4 on Samsung SSD 980 1TB, NVMe, write-back cache
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+        insta::assert_snapshot!(shown(samples::place::raid(), "/srv", TargetKind::Directory), @"
+        target       /srv: ext4 on lvm on 2 × INTEL SSDSC2BB480G4, SATA, write-through
+                     `nobarrier`: syncs send no flush to the drive
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+        insta::assert_snapshot!(shown(samples::place::memory(), "/dev/shm", TargetKind::Directory), @"
+        target       /dev/shm, directory
+        durability   none: tmpfs keeps everything in memory, and a power cut loses all
+                     of it
+        device       none visible: tmpfs keeps files in memory
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+        let labelled = RunDocument {
+            label: Some("new rack".to_owned()),
+            ..on(Some(&samples::place::laptop()), "db", TargetKind::Directory)
+        };
+        insta::assert_snapshot!(target_header(&labelled, None, &Look::plain()), @"
+        label        new rack
+        target       /home/me/db, directory
+        filesystem   ext4 mounted on /, relatime
+        device       /dev/nvme0n1p2
+        drive        Samsung SSD 980 1TB, NVMe
+        write cache  write back: the kernel assumes a volatile cache and sends flushes; FUA writes; the
+                     drive's setting is readable only by root
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
         ");
     }

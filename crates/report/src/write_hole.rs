@@ -3,7 +3,7 @@
 use simdrive::write_hole::{Cut, Stripe, WriteHole};
 use workload::number::latency;
 
-use crate::look::{Look, paint};
+use crate::look::Look;
 
 /// The explanation, with the figures of a simulated array.
 pub fn write_hole_page(hole: &WriteHole, label: &str, look: &Look) -> String {
@@ -140,7 +140,7 @@ impl Page<'_> {
     }
 
     fn painted(&mut self, words: &str) {
-        self.text += &format!("     {}\n", paint(self.look.palette.bad, words));
+        self.text += &self.look.hanging_in(self.look.palette.bad, "     ", words);
     }
 
     /// The contents of the three disks; newly written blocks are marked.

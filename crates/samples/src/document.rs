@@ -29,6 +29,7 @@ pub fn document(results: Vec<TestResult>) -> RunDocument {
         merged_runs: None,
         group: None,
         suite: "check".to_owned(),
+        label: None,
         smoke: false,
         target: TargetRecord::new("/var/lib/db", TargetKind::Directory),
         host: HostFacts::default(),

@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use catalogue::model::{Filesystem, Model};
 use measurement::{
-    CpuUse, DeviceCounts, DeviceProof, Ended, Headline, Measured, Outcome, Progress, Proof,
-    TestResult, WorkloadRecord,
+    CpuUse, DeviceCounts, DeviceProof, Ended, Headline, MODEL_ENGINE, Measured, Outcome, Progress,
+    Proof, TestResult, WorkloadRecord,
 };
 use workload::{
     BelowRateMin, Bounds, Commits, Ends, Flow, JobPart, Layout, Limit, Operation, Parts, Room,
@@ -549,7 +549,7 @@ impl Team<'_> {
         }
         let measured = Measured {
             workload: self.record,
-            engine: "sim",
+            engine: MODEL_ENGINE,
             elapsed_s,
             turns: is_program.then_some(counts.turns),
             bytes: counts.read_bytes + counts.written_bytes,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use measurement::Grade;
 use uuid::Uuid;
 
 use crate::engine::{Engine, Row, Value};
@@ -151,15 +152,28 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
             let tag = row.text(1)?.parse().map_err(|error| Problem::Damaged(format!("{error}")))?;
             tags.entry(row.integer(0)?).or_default().push(tag);
         }
+        let sql = format!(
+            "SELECT id, uuid, at_us, host, suite, target, tool, state, writer, note, label, \
+             log_grade, headline FROM runs WHERE id IN ({list})"
+        );
+        let mut rows: HashMap<i64, Row> = HashMap::new();
+        for row in engine.query(&sql, &[])? {
+            rows.insert(row.integer(0)?, row);
+        }
         let mut tests: HashMap<i64, (u32, Option<Headline>)> = HashMap::new();
         let sql = format!(
-            "SELECT tests.run, names.name, tests.is_commit, tests.p50_us, tests.p99_us FROM tests JOIN names ON names.id = tests.name
-             WHERE tests.run IN ({list}) ORDER BY tests.run, tests.is_commit DESC, tests.position"
+            "SELECT tests.run, names.name, tests.is_commit, tests.p50_us, tests.p99_us, \
+             tests.position FROM tests JOIN names ON names.id = tests.name WHERE tests.run IN \
+             ({list}) ORDER BY tests.run, tests.is_commit DESC, tests.position"
         );
         for row in engine.query(&sql, &[])? {
-            let (count, headline) = tests.entry(row.integer(0)?).or_default();
+            let run = row.integer(0)?;
+            let (count, headline) = tests.entry(run).or_default();
             *count += 1;
-            if headline.is_none() && row.0[3] != Value::Null {
+            // Until a run has ended, its first test with commits stands for it.
+            let chosen = rows.get(&run).map_or(&Value::Null, |run| &run.0[12]);
+            let stands = *chosen == Value::Null || *chosen == row.0[5];
+            if stands && headline.is_none() && row.0[3] != Value::Null {
                 *headline = Some(Headline {
                     test: row.text(1)?.to_owned(),
                     is_commit: row.integer(2)? != 0,
@@ -167,14 +181,6 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
                     p99_us: row.real(4)?,
                 });
             }
-        }
-        let sql = format!(
-            "SELECT id, uuid, at_us, host, suite, target, tool, state, writer, note FROM runs \
-             WHERE id IN ({list})"
-        );
-        let mut rows: HashMap<i64, Row> = HashMap::new();
-        for row in engine.query(&sql, &[])? {
-            rows.insert(row.integer(0)?, row);
         }
         for &id in ids {
             let Some(row) = rows.get(&id) else { continue };
@@ -188,10 +194,12 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
                 host: row.maybe_text(3)?,
                 drives: drives.remove(&id).unwrap_or_default(),
                 suite: row.text(4)?.to_owned(),
+                label: row.maybe_text(10)?,
                 target: row.text(5)?.to_owned(),
                 tool: row.text(6)?.to_owned(),
                 tests: count,
                 headline,
+                log_grade: row.maybe_text(11)?.map(|name| grade(id, &name)).transpose()?,
                 tags: tags.remove(&id).unwrap_or_default(),
                 note: row.text(9)?.to_owned(),
                 state: state(engine, id, row.text(7)?, row.maybe_text(8)?)?,
@@ -199,6 +207,11 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
         }
     }
     Ok(found)
+}
+
+fn grade(id: i64, name: &str) -> Result<Grade, Problem> {
+    let grade = Grade::ALL.into_iter().find(|grade| grade.name() == name);
+    grade.ok_or_else(|| Problem::Damaged(format!("run {id} has the grade `{name}`")))
 }
 
 /// A run whose process is gone counts as interrupted, whatever its row says.

@@ -1,6 +1,6 @@
 //! The schema, version by version. Published versions are never edited: a change is a new file.
 
-use measurement::RunDocument;
+use measurement::{RunDocument, TestResult};
 
 use crate::engine::{Dialect, Engine, finish};
 use crate::error::Problem;
@@ -28,6 +28,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0002.sql"),
         postgres: include_str!("../migrations/postgres/0002.sql"),
         fill: fill_latencies,
+    },
+    Migration {
+        sqlite: include_str!("../migrations/sqlite/0003.sql"),
+        postgres: include_str!("../migrations/postgres/0003.sql"),
+        fill: fill_grades_and_headlines,
     },
 ];
 
@@ -88,6 +93,18 @@ fn fill_latencies(engine: &mut dyn Engine) -> Result<(), Problem> {
     Ok(())
 }
 
+fn fill_grades_and_headlines(engine: &mut dyn Engine) -> Result<(), Problem> {
+    for row in engine.query("SELECT run, document FROM headers ORDER BY run", &[])? {
+        let (run, header) = (row.integer(0)?, unpack::<RunDocument>(row.blob(1)?)?);
+        let sql = "SELECT document FROM results WHERE run = $1 ORDER BY position";
+        let results = engine.query(sql, &[run.into()])?;
+        let results: Vec<TestResult> =
+            results.iter().map(|row| unpack(row.blob(0)?)).collect::<Result<_, _>>()?;
+        writing::grade_and_headline(engine, RunId(run), &header, &results)?;
+    }
+    Ok(())
+}
+
 /// The version of the schema; 0 if there is none yet.
 fn version(engine: &mut dyn Engine, known: i64) -> Result<i64, Problem> {
     if !engine.has_table("schema_version")? {
@@ -119,7 +136,7 @@ mod tests {
     /// SHA-256 of each version's two texts, SQLite first. Existing stores were created by them: a
     /// change needs a new version, with a new line here and a store of the previous version in
     /// `tests/stores`.
-    const SHIPPED: [[&str; 2]; 2] = [
+    const SHIPPED: [[&str; 2]; 3] = [
         [
             "bad2122ba0c72feceb3bcb6c58428c25f08f4f424d463298f9e06be35975f810",
             "586e17d6e1f9da3d0bc9c1a9b24455309b6d8176c1756a80cd2c6f7c65978f7f",
@@ -127,6 +144,10 @@ mod tests {
         [
             "4a125082084f910fba8c349b122f32f5dedca666a0e708df71b9505d3c6a68cb",
             "a6c3f11df9f9a4c63eafe5ae9728356d2590bf738f1cacfdb5e3c9bfd9b9d2db",
+        ],
+        [
+            "bbb999cb867ebf3299e50203a79cff1424bf6df9f33d34a06c4d9b14c0c2e58c",
+            "9bd73951b705ef39f9bc352c67b2bf4bff71a70e5116af8e8d6cf3a800de45e5",
         ],
     ];
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use measurement::{Ended, RunDocument, TestResult};
+use measurement::{Ended, Grade, RunDocument, TestResult};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
@@ -175,8 +175,8 @@ impl DriveName {
     }
 }
 
-/// The latency to show in a list: of the first test with commits, else of the first test with any
-/// latency.
+/// The latency to show in a list: of the first test of single 4 KiB commits, else of the first test
+/// with commits, else of the first test with any latency.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Headline {
     pub test: String,
@@ -189,6 +189,20 @@ pub struct Headline {
 }
 
 impl Headline {
+    /// The position of the test whose latency stands for a run.
+    pub(crate) fn position(results: &[TestResult]) -> Option<usize> {
+        let commits =
+            |result: &TestResult| Headline::of(result).is_some_and(|headline| headline.is_commit);
+        let is_single = |result: &TestResult| {
+            let workload = &result.workload;
+            workload.block_bytes == 4096 && workload.jobs == 1 && workload.depth == 1
+        };
+        let first = |of: &dyn Fn(&TestResult) -> bool| results.iter().position(of);
+        first(&|result| is_single(result) && commits(result))
+            .or_else(|| first(&commits))
+            .or_else(|| first(&|result| Headline::of(result).is_some()))
+    }
+
     /// `None` for a test without latencies.
     pub(crate) fn of(result: &TestResult) -> Option<Headline> {
         let latency = result.headline_us()?;
@@ -221,6 +235,8 @@ pub struct Summary {
     pub drives: Vec<DriveName>,
     /// Name of the plan or suite.
     pub suite: String,
+    /// The name that the user gave the run.
+    pub label: Option<String>,
     /// The target; directories and files with absolute paths.
     pub target: String,
     /// The tool that measured, with its version.
@@ -229,6 +245,8 @@ pub struct Summary {
     pub tests: u32,
     /// The latency to show in a list.
     pub headline: Option<Headline>,
+    /// The grade as a database's log; `null` if the run was not graded.
+    pub log_grade: Option<Grade>,
     pub tags: Vec<Tag>,
     /// The user's note; empty if there is none.
     pub note: String,
@@ -295,10 +313,12 @@ mod tests {
             host: None,
             drives: Vec::new(),
             suite: "check".to_owned(),
+            label: None,
             target: "/srv".to_owned(),
             tool: "fio".to_owned(),
             tests: 1,
             headline: None,
+            log_grade: None,
             tags: vec!["fleet".parse().unwrap()],
             note: String::new(),
             state: State::Complete,

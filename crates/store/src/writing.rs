@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use measurement::{RunDocument, TargetKind, TestResult};
+use measurement::{RunDocument, TargetKind, TestResult, Use};
 use uuid::Uuid;
 
 use crate::engine::{Engine, Value};
@@ -89,8 +89,8 @@ pub(crate) fn run(
     );
     let row = engine.one(
         "INSERT INTO runs (uuid, digest, at_us, suite, target, host, tool, state, writer, note, \
-         group_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (uuid) DO \
-         NOTHING RETURNING id",
+         group_id, label, log_grade, headline) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
+         $11, $12, $13, $14) ON CONFLICT (uuid) DO NOTHING RETURNING id",
         &[
             entry.uuid.to_string().as_str().into(),
             entry.digest.as_deref().into(),
@@ -103,6 +103,9 @@ pub(crate) fn run(
             entry.writer.into(),
             entry.note.into(),
             group(document).into(),
+            document.label.as_deref().into(),
+            log_grade(document).into(),
+            headline(&document.results).into(),
         ],
     )?;
     let Some(row) = row else { return Ok(None) };
@@ -130,6 +133,27 @@ pub(crate) fn run(
 
 fn group(document: &RunDocument) -> Option<&str> {
     document.group.as_ref().map(|group| group.id.as_str())
+}
+
+fn log_grade(document: &RunDocument) -> Option<&'static str> {
+    document.fitness.get(&Use::DatabaseLog).map(|fitness| fitness.grade.name())
+}
+
+fn headline(results: &[TestResult]) -> Option<i64> {
+    Headline::position(results).map(|position| position as i64)
+}
+
+/// Fills the columns that lists show of a run that was stored before they existed.
+pub(crate) fn grade_and_headline(
+    engine: &mut dyn Engine,
+    id: RunId,
+    header: &RunDocument,
+    results: &[TestResult],
+) -> Result<(), Problem> {
+    let sql = "UPDATE runs SET log_grade = $1, headline = $2 WHERE id = $3";
+    engine
+        .execute(sql, &[log_grade(header).into(), headline(results).into(), id.0.into()])
+        .map(drop)
 }
 
 /// Completes the rows of a run that was stored before these columns existed.
@@ -212,11 +236,14 @@ pub(crate) fn end(
     )?;
     // The group is known only when its runs have met.
     engine.execute(
-        "UPDATE runs SET state = $1, digest = $2, group_id = $3, writer = NULL WHERE id = $4",
+        "UPDATE runs SET state = $1, digest = $2, group_id = $3, log_grade = $4, headline = $5, \
+         writer = NULL WHERE id = $6",
         &[
             state.name().into(),
             digest(document)?.as_str().into(),
             group(document).into(),
+            log_grade(document).into(),
+            headline(&document.results).into(),
             id.0.into(),
         ],
     )?;

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use blame::Blame;
-use measurement::{Histogram, RunDocument};
+use measurement::{Histogram, RunDocument, Use};
 use rusqlite::Connection;
 use store::{Filter, Location, Origin, Store};
 
@@ -193,7 +193,7 @@ fn a_newer_schema() {
         .unwrap()
         .execute_batch("UPDATE schema_version SET version = 99")
         .unwrap();
-    insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB has schema 99, from a newer flushmark; this version supports schemas up to 2. Use that version or another store");
+    insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB has schema 99, from a newer flushmark; this version supports schemas up to 3. Use that version or another store");
 }
 
 /// A store as each version of the schema created it. A new version adds one and removes none.
@@ -211,6 +211,12 @@ fn stores_of_every_version_are_read_and_written() {
         assert_eq!(listed[0].tags.len(), 1);
         assert_eq!(listed[0].drives, store::DriveName::of(&checked()));
         assert!(store.get(listed[0].id).unwrap().document == checked());
+        // Columns that earlier versions did not have are filled.
+        assert_eq!(
+            listed[0].log_grade,
+            checked().fitness.get(&Use::DatabaseLog).map(|it| it.grade)
+        );
+        assert_eq!(listed[0].headline.as_ref().unwrap().test, "write + fsync");
         // Tables that the first version did not have are filled.
         let mut latencies = 0;
         let mut each = |_, _: &str, _: &Histogram| latencies += 1;
@@ -220,7 +226,7 @@ fn stores_of_every_version_are_read_and_written() {
         assert_eq!(store.insert(&checked(), &Origin::default()).unwrap().id(), listed[0].id);
         versions += 1;
     }
-    assert_eq!(versions, 2);
+    assert_eq!(versions, 3);
 }
 
 #[test]

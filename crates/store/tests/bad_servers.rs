@@ -150,8 +150,8 @@ fn a_server_rejects_a_login_or_closes_the_connection() {
 
     // A newer schema.
     server.sql("fleet", "UPDATE flushmark.schema_version SET version = 99");
-    insta::assert_snapshot!(shown(&server, Store::open(&location).unwrap_err().to_string()), @"the store postgres://postgres@SOCKET/fleet has schema 99, from a newer flushmark; this version supports schemas up to 2. Use that version or another store");
-    server.sql("fleet", "UPDATE flushmark.schema_version SET version = 2");
+    insta::assert_snapshot!(shown(&server, Store::open(&location).unwrap_err().to_string()), @"the store postgres://postgres@SOCKET/fleet has schema 99, from a newer flushmark; this version supports schemas up to 3. Use that version or another store");
+    server.sql("fleet", "UPDATE flushmark.schema_version SET version = 3");
 
     // The server stops in the middle of a run and is started again.
     server.down();

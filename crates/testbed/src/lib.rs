@@ -1,4 +1,5 @@
-//! Runs of programs, loop devices, mounts, certificates and an unprivileged user, for tests.
+//! Runs of programs, loop devices, mounts, certificates, an unprivileged user and the examples of
+//! the documentation, for tests.
 //!
 //! What the machine or its user cannot do is skipped, with the line `skipped: TEST: REASON` on
 //! stderr.
@@ -6,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
 
 mod certificate;
+pub mod examples;
 mod loop_device;
 mod mount;
 mod nobody;

@@ -1,4 +1,4 @@
-//! The filters of the list and of the fleet, as part of an address: a filter is a link.
+//! The filters of the list, of the fleet and of the history, as part of an address: a filter is a link.
 
 use fleet::DriveChoice;
 use jiff::ToSpan as _;
@@ -104,6 +104,19 @@ pub static FLEET: Form = Form {
     ],
 };
 
+/// The runs of a drive model or of a host over time.
+pub static HISTORY: Form = Form {
+    path: "/history",
+    fields: &[
+        field("model", "Model", "text", |text, wanted| set(&mut wanted.runs.drive, text)),
+        HOST,
+        SUITE,
+        SINCE,
+        UNTIL,
+        TAG,
+    ],
+};
+
 #[expect(clippy::unnecessary_wraps, reason = "what a field's `read` returns")]
 fn set(value: &mut Option<String>, text: &str) -> Result<(), String> {
     *value = Some(text.to_owned());
@@ -200,9 +213,9 @@ impl Query {
         if parts.is_empty() { path.to_owned() } else { format!("{path}?{}", parts.join("&")) }
     }
 
-    /// The address of the list filtered by one field alone.
-    pub fn by(name: &str, text: &str) -> String {
-        format!("{}?{name}={}", LIST.path, utf8_percent_encode(text, RESERVED))
+    /// The address of a page filtered by one field alone.
+    pub fn by(form: &Form, name: &str, text: &str) -> String {
+        format!("{}?{name}={}", form.path, utf8_percent_encode(text, RESERVED))
     }
 }
 

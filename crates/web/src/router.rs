@@ -19,9 +19,9 @@ use crate::Server;
 use crate::access::{Admission, Credentials};
 use crate::assets::{self, BELOW, Needs};
 use crate::metrics::OPENMETRICS;
-use crate::query::{FLEET, LIST, Query};
+use crate::query::{FLEET, HISTORY, LIST, Query};
 use crate::store_client::QueryError;
-use crate::views::{compare, fleet, list, live, run, sentence};
+use crate::views::{compare, fleet, history, list, live, run, sentence};
 
 struct Shared {
     server: Server,
@@ -42,10 +42,12 @@ pub fn router(server: Server) -> Router {
         .route("/", get(runs))
         .route("/compare", get(compared))
         .route("/fleet", get(drives))
+        .route("/history", get(history))
         .route("/live", get(running))
         .route("/metrics", get(metrics))
         .route("/run/{run}", get(one_run))
         .route("/run/{run}/report.html", get(report))
+        .route("/run/{run}/card.svg", get(card))
         .route("/run/{run}/tag", post(tag))
         .route("/run/{run}/untag", post(untag))
         .route("/run/{run}/note", post(note))
@@ -271,6 +273,32 @@ async fn drives(
     Ok(Html(shared.server.store.query(draw).await?).into_response())
 }
 
+/// The trends of a model or of a host; without either, links to them.
+async fn history(
+    State(shared): Site,
+    Parameters(pairs): Parameters<Pairs>,
+) -> Result<Response, Refusal> {
+    let query = Query::read(&HISTORY, &pairs);
+    let wanted = match query.wanted() {
+        Ok(wanted) => wanted,
+        Err(fields) => {
+            return Ok(
+                (StatusCode::BAD_REQUEST, Html(history::wrong(&query, &fields))).into_response()
+            );
+        }
+    };
+    let draw = move |store: &mut store::Store| {
+        if !query.narrows() {
+            return Ok(history::index(&query, &store.figures(Which::Newest, &wanted.runs)?));
+        }
+        let newest = store::Filter { limit: Some(history::RUNS_MAX), ..wanted.runs };
+        let runs = store.list(&newest)?;
+        let ids: Vec<RunId> = runs.iter().map(|run| run.id).collect();
+        Ok(history::page(&query, &runs, &store.headers(&ids)?.into_iter().collect()))
+    };
+    Ok(Html(shared.server.store.query(draw).await?).into_response())
+}
+
 /// The newest runs of all hosts, or of those that a filter of the fleet's page chooses.
 async fn metrics(
     State(shared): Site,
@@ -350,6 +378,16 @@ async fn report(State(shared): Site, Path(name): Path<String>) -> Result<Respons
     let page = shared.server.store.query(draw).await?;
     let policy = format!("{}; sandbox allow-scripts", pages::shell::policy(pages::Assets::Inline));
     Ok(([(CONTENT_SECURITY_POLICY, policy)], Html(page)).into_response())
+}
+
+async fn card(State(shared): Site, Path(name): Path<String>) -> Result<Response, Refusal> {
+    let run = run_id(&name)?;
+    let draw = move |store: &mut store::Store| {
+        let kept = store.get(run)?;
+        Ok(run::card(&kept.summary, &kept.document))
+    };
+    let card = shared.server.store.query(draw).await?;
+    Ok(([(CONTENT_TYPE, "image/svg+xml")], card).into_response())
 }
 
 async fn asset(State(shared): Site, Path(name): Path<String>) -> Response {

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod fleet;
 pub mod frame;
+pub mod history;
 pub mod list;
 pub mod live;
 pub mod run;

@@ -223,6 +223,65 @@ fn runs_are_listed_newest_first_filtered_by_link_and_leafed_through() {
 }
 
 #[test]
+fn a_host_and_a_model_have_their_history_with_what_changed() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    let mut store = filled(&path, 0);
+    for (day, kernel) in [(1, "6.1.0"), (2, "6.1.0"), (3, "6.12.0")] {
+        let mut document = checked();
+        document.started_at = format!("2026-11-{day:02}T10:00:00Z");
+        document.host.kernel_release = Some(kernel.to_owned());
+        store.insert(&document, &Origin { host: Some("db1".to_owned()) }).unwrap();
+    }
+    let model = store.list(&store::Filter::default()).unwrap()[0].drives[0].model.clone();
+    let site = Site::over(&path);
+    let index = site.get("/history");
+    assert!(index.body.contains("<a href=\"/history?host=db1\">db1</a>"), "{}", index.body);
+    let host = site.get("/history?host=db1");
+    assert_eq!(host.status, 200);
+    assert!(host.body.contains("<h1>History of db1</h1>"), "{}", host.body);
+    assert!(host.body.contains("data-figure=\"trend-1\""), "{}", host.body);
+    assert!(host.body.contains("(1) Before run 3: kernel: 6.1.0 to 6.12.0."), "{}", host.body);
+    assert!(site.get("/run/1").body.contains("href=\"/history?host=db1\""));
+    if let Some(model) = model {
+        let address = format!("/history?model={}", model.replace(' ', "%20"));
+        assert!(site.get(&address).body.contains("data-figure=\"trend-1\""));
+        assert!(index.body.contains(&address), "{}", index.body);
+    }
+    assert!(site.get("/history?host=nobody").body.contains("Nothing to draw"));
+    let wrong = site.get("/history?since=yesterday");
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.body.contains("invalid date `yesterday`"));
+    let newest = site.get("/history?host=db1&since=2026-11-03");
+    assert!(
+        newest.body.contains("1 drive or test with a single run is not drawn."),
+        "{}",
+        newest.body
+    );
+    assert!(
+        filled(&place.path().join("empty.db"), 0)
+            .list(&store::Filter::default())
+            .unwrap()
+            .is_empty()
+    );
+    let empty = Site::over(&place.path().join("empty.db")).get("/history");
+    assert!(empty.body.contains("No complete run of a known host."), "{}", empty.body);
+}
+
+#[test]
+fn a_run_has_a_card() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    filled(&path, 1);
+    let site = Site::over(&path);
+    let card = site.get("/run/1/card.svg");
+    assert_eq!((card.status, card.header("content-type")), (200, Some("image/svg+xml")));
+    assert!(pages::is_card(&card.body), "{}", card.body);
+    assert!(site.get("/run/1").body.contains("href=\"/run/1/card.svg\""));
+    assert_eq!(site.get("/run/9/card.svg").status, 404);
+}
+
+#[test]
 fn runs_are_read_saved_and_compared() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("results.db");

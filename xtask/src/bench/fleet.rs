@@ -82,7 +82,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let models = Models::NAMES
         .map(|model| {
             let target = format!("sim:{model}");
-            let words = ["run", "check", "--target", &target, "--no-store", "--quiet"];
+            let words = ["run", "check", "--target", &target, "--store", "none", "--quiet"];
             let words = [&words[..], &["--format", "json"]].concat();
             Ok(RunDocument::from_json(&output(&program, &words)?)?)
         })

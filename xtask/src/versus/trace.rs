@@ -132,7 +132,7 @@ impl Bench<'_> {
         let pin: &[&str] = if pinned { &["taskset", "--cpu-list", "0"] } else { &[] };
         let run = [
             &binary, "run", &plan, "--time", &time, "--target", &self.device.path,
-            "--destroy-data", "--quiet", "--no-store", "--output",
+            "--destroy-data", "--quiet", "--store", "none", "--output",
         ];
         let result = self.file("result.json");
         Ok([pin, &run[..], &[&result]].concat().into_iter().map(str::to_owned).collect())

@@ -87,7 +87,7 @@ impl Source {
                 "ibm.com/docs: IBM Storage Ceph, Sizing considerations (Red Hat's text says the same)"
             }
             Source::Fit => {
-                "flushmark, `cargo xtask fit ceph`: OSDs on emulated drives (docs/ceph.md)"
+                "flushmark, `cargo xtask fit ceph`: OSDs on emulated drives (docs/internals/ceph.md)"
             }
             Source::Arithmetic => "follows from the figures above and from nothing else",
         }

@@ -88,7 +88,7 @@ fn no_verdict_without_enough_data() {
         because(figure(&against(baseline, candidate), Metric::Iops))
     };
     insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(1001.0, 30, 2)), @"within noise: the interval includes 1");
-    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(500.0, 12, 2)), @"a single run of 12 s is too short; 15 s or several runs are needed");
+    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(500.0, 4, 2)), @"a single run of 4 s is too short; 5 s or several runs are needed");
     let fio = [imported("fio", vec![result(FSYNC, 500.0, 30, 2)])];
     insta::assert_snapshot!(said(&of(1000.0, 30, 1), &fio), @"a run has no series, so its variation is unknown");
     let mut stalled = result(FSYNC, 1000.0, 30, 2);
@@ -101,6 +101,95 @@ fn no_verdict_without_enough_data() {
     one_bad_second.commit_us.as_mut().unwrap().p99 *= 20.0;
     let against = against(&of(1000.0, 30, 1), &[run(vec![one_bad_second])]);
     insta::assert_snapshot!(because(figure(&against, P99)), @"a few seconds decide it; most seconds show something else");
+}
+
+/// A run of a model.
+fn modelled(us: f64, seed: u64) -> [RunDocument; 1] {
+    let mut result = result(FSYNC, us, 5, seed);
+    result.engine = measurement::MODEL_ENGINE.to_owned();
+    [run(vec![result])]
+}
+
+#[test]
+fn two_runs_of_check_are_enough_for_a_large_difference() {
+    let of = |us: f64, seed| [run(vec![result(FSYNC, us, 5, seed)])];
+    let twice = against(&of(1000.0, 1), &of(500.0, 2));
+    for metric in [Metric::CommitsPerS, P50, P99] {
+        let figure = figure(&twice, metric);
+        assert_eq!(figure.verdict, Verdict::Different { direction: Direction::Better });
+        let interval = figure.interval.unwrap();
+        assert_eq!(interval.from, Samples::Seconds);
+        assert!(interval.high / interval.low > 1.1, "no more than five seconds show: {interval:?}");
+    }
+    let equal = against(&of(1000.0, 1), &of(1000.0, 2));
+    let iops = figure(&equal, Metric::Iops);
+    insta::assert_snapshot!(because(iops), @"within noise: the interval includes 1");
+    // 3 % of noise from second to second, three times as much variance for the assumed memory.
+    let needed = iops.interval.unwrap().needed_for_5_percent.unwrap();
+    assert!((8..30).contains(&needed), "{needed} s");
+}
+
+#[test]
+fn models_are_compared_exactly() {
+    let different = against(&modelled(1000.0, 1), &modelled(990.0, 1));
+    for metric in Metric::all() {
+        let Some(figure) = different.tests[0].metric(metric) else { continue };
+        assert_eq!((figure.exact, figure.interval), (true, None), "{figure:?}");
+        let is_same = figure.candidate.total_cmp(&figure.baseline).is_eq();
+        let is_different = matches!(figure.verdict, Verdict::Different { .. });
+        assert_eq!(is_different, !is_same, "{figure:?}");
+    }
+    let same = against(&modelled(1000.0, 1), &modelled(1000.0, 1));
+    insta::assert_snapshot!(because(figure(&same, Metric::Iops)), @"identical: models computed the same value");
+    // Against a measured run, and with several seeds, there is noise again.
+    let measured = against(&modelled(1000.0, 1), &[run(vec![result(FSYNC, 500.0, 5, 2)])]);
+    assert!(!figure(&measured, Metric::Iops).exact);
+    let seeds = [1, 2].map(|seed| modelled(1000.0, seed)).concat();
+    let several = against(&seeds, &modelled(500.0, 3));
+    assert_eq!(figure(&several, Metric::Iops).interval.unwrap().from, Samples::Runs);
+}
+
+#[test]
+fn the_headline_is_a_commit_of_4_kib() {
+    let headline = |results: Vec<TestResult>| {
+        let side = [run(results)];
+        let against = against(&side, &side);
+        against.headline().map(|test| test.test.clone())
+    };
+    let of = |name: &str| result(name, 1000.0, 30, 1);
+    let named = |name: &str| Some(name.to_owned());
+    let check = ["write", "16 KiB write + fsync", "write + fdatasync, 4 jobs", FSYNC];
+    assert_eq!(headline(check.map(of).to_vec()), named(FSYNC));
+    assert_eq!(headline(check[..3].iter().map(|name| of(name)).collect()), named(check[1]));
+    assert_eq!(headline(check[..1].iter().map(|name| of(name)).collect()), named("write"));
+    assert_eq!(headline(Vec::new()), None);
+    // One that can be judged speaks for one that cannot.
+    let mut short = of(FSYNC);
+    short.series.iops.truncate(3);
+    assert_eq!(headline(vec![short, of("write + fdatasync")]), named("write + fdatasync"));
+    // No OSD represents the others.
+    assert_eq!(headline(samples::osds(1, 2)), None);
+}
+
+#[test]
+fn sides_are_named_by_their_drives() {
+    let of = |model: Option<&str>| {
+        let mut run = run(vec![result(FSYNC, 1000.0, 5, 1)]);
+        let drive::Backing::BlockDevice(device) = &mut run.drive.as_mut().unwrap().backing else {
+            panic!()
+        };
+        device.model = model.map(str::to_owned);
+        [run]
+    };
+    let names = |sides: [&[RunDocument]; 2]| compared(sides[0], sides[1]).names();
+    let (one, other, unknown) = (of(Some("CD6")), of(Some("980")), of(None));
+    assert_eq!(names([&one, &other]), ["CD6", "980"]);
+    assert_eq!(names([&one, &one]), ["CD6 (before)", "CD6 (after)"]);
+    assert_eq!(names([&one, &unknown]), ["CD6", "after"]);
+    assert_eq!(names([&[one[0].clone(), other[0].clone()], &one]), ["before", "CD6"]);
+    // A label that the user gave the run says more.
+    let labelled = [RunDocument { label: Some("new".to_owned()), ..one[0].clone() }];
+    assert_eq!(names([&one, &labelled]), ["CD6", "new"]);
 }
 
 #[test]
@@ -295,12 +384,19 @@ fn limits_hold_changes_to_more_than_noise_and_values_to_themselves() {
     assert_eq!(fails(&noise, "commit_p50 > +0%"), 0);
     assert_eq!(fails(&noise, "commit_p50 > 0ms"), 1);
     // Without an interval the ratio decides.
-    let short = compared(&of(1000.0, 5, 1), &of(1200.0, 5, 2));
+    let short = compared(&of(1000.0, 4, 1), &of(1200.0, 4, 2));
     assert_eq!(fails(&short, "commit_p50 > +10%"), 1);
     let condition: Condition = "commit_p50 > +10%".parse().unwrap();
     let failures = condition.failures(&short).unwrap();
     assert!(
         matches!(&failures[..], [Failure::Exceeded(it)] if condition.is_blind_to_noise(it.figure)),
+        "{failures:?}"
+    );
+    // A model's ratio has no noise to be blind to.
+    let exact = compared(&modelled(1000.0, 1), &modelled(1200.0, 1));
+    let failures = condition.failures(&exact).unwrap();
+    assert!(
+        matches!(&failures[..], [Failure::Exceeded(it)] if !condition.is_blind_to_noise(it.figure)),
         "{failures:?}"
     );
 }
@@ -360,10 +456,10 @@ fn a_missing_figure_fails_its_limit() {
 
 #[test]
 fn one_run_listed_twice_counts_once() {
-    let [one, other] = [1, 2].map(|seed| run(vec![result(FSYNC, 1000.0, 5, seed)]));
+    let [one, other] = [1, 2].map(|seed| run(vec![result(FSYNC, 1000.0, 4, seed)]));
     let against = against(&[one.clone(), one.clone()], &[other]);
     let iops = figure(&against, Metric::Iops);
-    insta::assert_snapshot!(because(iops), @"a single run of 5 s is too short; 15 s or several runs are needed");
+    insta::assert_snapshot!(because(iops), @"a single run of 4 s is too short; 5 s or several runs are needed");
     insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"2 runs of the baseline count as 1 because they are identical: one run listed twice, or one model with one seed");
     assert!((iops.baseline - one.results[0].iops).abs() < 1e-9);
 }
@@ -417,8 +513,17 @@ fn the_document_holds_to_its_schema_s_name_and_reads_as_json() {
 /// A figure with this ratio; the ratio of its seconds is `seconds`, with an interval of 0.9 to 1.1
 /// times that.
 fn judged(baseline: f64, candidate: f64, seconds: f64) -> MetricComparison {
-    let spread = Spread { ratio: seconds, low: 0.9, high: 1.1, error: 0.05, freedom: 10.0 };
-    MetricComparison::of(Metric::Iops, baseline, candidate, Ok(spread))
+    let spread = Spread {
+        ratio: seconds,
+        low: 0.9,
+        high: 1.1,
+        error: 0.05,
+        freedom: 10.0,
+        noise: 0.04,
+        pieces: 16.0,
+    };
+    let evidence = Evidence::Measured { spread, from: Samples::Seconds };
+    MetricComparison::of(Metric::Iops, baseline, candidate, Ok(evidence))
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use compare::Condition;
 
-/// Compare results: ratios with confidence intervals, and a verdict only where the change exceeds
-/// the noise
+/// Compare results: which side commits faster, by how much, and how certain that is
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -15,7 +14,7 @@ Examples:
   flushmark results compare before.json after.json
   flushmark results compare monday.json,tuesday.json wednesday.json --baseline wednesday.json
   flushmark results compare main.json branch.json --fail-if 'commit_p99 > +10%' --fail-if 'iops < -5%'
-  flushmark results compare before.json after.json --test fsync --all --format markdown
+  flushmark results compare before.json after.json --test fsync -v --format markdown
 
 The first result is the baseline; the others are compared with it. Several results joined by commas
 count as one side and show how much runs vary.
@@ -41,7 +40,12 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PATTERN", default_value = "", hide_default_value = true)]
     pub test: String,
 
-    /// Show every figure that both sides have, not only those that an application notices
+    /// Also show latencies, confidence intervals, remarks and what else differs
+    #[arg(long, short)]
+    pub verbose: bool,
+
+    /// Like --verbose, with every figure that both sides have, not only those that an application
+    /// notices
     #[arg(long)]
     pub all: bool,
 
@@ -56,7 +60,7 @@ Metrics: iops, mib_per_s, commits_per_s, and commit_, write_, sync_ or read_ wit
 p99 or p99_9. Latencies take ns, us, ms, s.
 
 A change fails if the ratio is beyond the limit and its confidence interval excludes 1. Without an
-interval (short single runs, other tools' results, p99_9) the ratio alone decides, and the output
+interval (single runs below 5 s, other tools' results, p99_9) the ratio alone decides, and the output
 says so. An absolute value needs no interval. A test of the baseline also fails if the other side
 lacks it or its figure, or if a run of it was interrupted. A condition that no test can be checked
 against is an error (exit code 2).")]

@@ -13,6 +13,7 @@ use super::store::StoreArgs;
 #[command(after_help = "\
 Examples:
   flushmark check /srv && flushmark report last --open
+  flushmark report last --card drive.svg
   flushmark report before.json after.json -o comparison.html
   flushmark trace --output trace.json -- ./my-program && flushmark report trace.json
   flushmark report check.json -o - | ssh www.example.org 'cat > report.html'
@@ -26,6 +27,11 @@ pub struct ReportArgs {
 
     #[command(flatten)]
     pub page: PageArgs,
+
+    /// Write a picture of one result instead of the page, for a forum or a ticket: 1200 x 630, SVG;
+    /// - for stdout
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "open"])]
+    pub card: Option<PathBuf>,
 
     #[command(flatten)]
     pub store: StoreArgs,

@@ -10,10 +10,10 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use store::{Filter, RunId, Tag};
 
-use super::Format;
 use super::comparison::{CompareArgs, MergeArgs};
 use super::export::ExportFormat;
 use super::store::StoreArgs;
+use super::{DetailArgs, Format};
 
 /// List, compare, merge, import and export kept runs
 #[derive(Debug, Parser)]
@@ -134,6 +134,9 @@ pub struct ShowArgs {
     /// Output format; JSON is the result document, or an array of several
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+
+    #[command(flatten)]
+    pub detail: DetailArgs,
 }
 
 /// Add tags to a run, or remove them

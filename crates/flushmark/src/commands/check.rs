@@ -14,16 +14,22 @@ use crate::exit::{self, ExitStatus};
 /// written by then.
 const PREPARE_TIME_MAX: Duration = Duration::from_secs(6);
 
+/// The target if none is given.
+const HERE: &str = ".";
+
 /// Measures, judges and prints each part as soon as it is known.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     let plan: Plan = suites::named("check").context("the built-in suite `check` is missing")?;
+    let plan = if args.smoke { plan.smoke() } else { plan };
+    let given = args.targets.all();
+    let targets = if given.is_empty() { vec![HERE.to_owned()] } else { given };
     let measurement = Measurement {
         plan: &plan,
-        targets: std::slice::from_ref(&args.path),
+        targets: &targets,
         group: &args.group,
         common: &args.common,
         keep: &args.keep,
-        smoke: false,
+        smoke: args.smoke,
         in_use: false,
         prepare_time_max: Some(PREPARE_TIME_MAX),
     };

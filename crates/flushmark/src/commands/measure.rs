@@ -12,10 +12,10 @@ use report::Look;
 use together::Runner;
 use workload::Plan;
 
-use super::{look, print};
+use super::{look_of, print};
 use crate::args::export::{PrintFormat, TextFormat};
 use crate::args::group::GroupArgs;
-use crate::args::store::KeepArgs;
+use crate::args::store::{KeepArgs, StoreName};
 use crate::args::{CommonArgs, DeliveryArgs};
 use crate::bench::TargetOptions;
 use crate::exit::{ExitStatus, WrongUse, is_broken_pipe};
@@ -60,7 +60,7 @@ impl Measurement<'_> {
         expect_output(&common.delivery)?;
         self.expect_fit()?;
         signals::listen().context("cannot handle signals")?;
-        let look = look();
+        let look = look_of(common.detail);
         let ready = self.ready(&look)?;
         let (completed, kept): (Vec<Completed>, Vec<KeptAs>) = match targets {
             [_] => ready.into_iter().map(|target| target.measured(plan, 0)).unzip(),
@@ -84,6 +84,12 @@ impl Measurement<'_> {
 
     /// Refuses what would otherwise fail only after minutes of measuring.
     fn expect_fit(&self) -> Result<(), WrongUse> {
+        if let (true, Some(StoreName::Place(_))) = (self.smoke, &self.keep.store) {
+            return Err(WrongUse(
+                "a smoke run is never kept, because its numbers are meaningless; leave out --store"
+                    .to_owned(),
+            ));
+        }
         let is_fio = matches!(self.common.delivery.format, PrintFormat::Fio | PrintFormat::FioPlus);
         if is_fio && self.targets.len() > 1 {
             return Err(WrongUse(format!(
@@ -113,7 +119,8 @@ impl Measurement<'_> {
             };
             let wanted = TargetOptions { destroy_data: common.destroy_data, in_use, options };
             let keeping = if smoke { Keeping::off() } else { Keeping::open(keep, target)? };
-            let session = Session::open(plan, target, wanted, smoke, common.trace)?;
+            let session = Session::open(plan, target, wanted, smoke, common.trace)?
+                .labelled(keep.label.as_deref());
             let progress = match targets {
                 [_] => Progress::new(common.delivery.quiet, look),
                 _ => Progress::among_others(common.delivery.quiet, look, target),

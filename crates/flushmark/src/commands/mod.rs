@@ -16,6 +16,7 @@ pub mod host;
 pub mod manual;
 mod measure;
 pub mod models;
+pub mod reference;
 pub mod report;
 pub mod results;
 pub mod run;
@@ -27,8 +28,10 @@ pub mod web;
 
 use std::io::Write as _;
 
-use ::report::{Glyphs, Look, Palette};
+use ::report::{Detail, Glyphs, Look, Palette};
 use anyhow::Context as _;
+
+use crate::args::DetailArgs;
 
 /// Prints on stdout. A broken pipe is returned as an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -37,12 +40,19 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 }
 
 /// Narrower or wider tables are hard to read.
-const COLUMNS: std::ops::RangeInclusive<usize> = 72..=120;
+const COLUMNS: std::ops::RangeInclusive<usize> = Look::COLUMNS_MIN..=120;
+
+/// The same as [`look`], brief unless the user wants everything.
+pub fn look_of(wanted: DetailArgs) -> Look {
+    Look { detail: if wanted.verbose { Detail::Full } else { Detail::Brief }, ..look() }
+}
 
 /// The format of text for this stdout: colours, glyphs and width of the terminal.
 pub fn look() -> Look {
     let coloured = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-    let terminal = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    // As in other programs, the variable overrides the terminal.
+    let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal = || console::Term::stdout().size_checked().map(|(_, columns)| columns.into());
     let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .filter_map(|name| std::env::var(name).ok())
@@ -52,6 +62,9 @@ pub fn look() -> Look {
     Look {
         palette: if coloured { Palette::coloured() } else { Palette::plain() },
         glyphs: if ascii { Glyphs::Ascii } else { Glyphs::Unicode },
-        columns: terminal.unwrap_or(Look::COLUMNS).clamp(*COLUMNS.start(), *COLUMNS.end()),
+        columns: given.or_else(terminal).map_or(Look::COLUMNS, |columns: usize| {
+            columns.clamp(*COLUMNS.start(), *COLUMNS.end())
+        }),
+        detail: Detail::Full,
     }
 }

@@ -20,7 +20,53 @@ const HEAD_BYTES: u64 = 4096;
 
 /// Renders what the words select and writes the page.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
-    write(&args.page, || render(args))
+    match &args.card {
+        Some(file) => write_card(file, args),
+        None => write(&args.page, || render(args)),
+    }
+}
+
+/// Writes the card of the only selected run.
+fn write_card(file: &Path, args: &ReportArgs) -> anyhow::Result<ExitStatus> {
+    let to_stdout = file == Path::new("-");
+    if !to_stdout && file.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("svg")) {
+        return Err(WrongUse(format!(
+            "a card is an SVG file, and {} does not end in .svg; where only PNG is accepted, \
+             convert the card, for example with `rsvg-convert` or a browser",
+            file.display()
+        ))
+        .into());
+    }
+    if !to_stdout && !args.page.force {
+        expect_ours(file, "card", pages::is_card)?;
+    }
+    if traces(&args.words)?.is_some() {
+        return Err(WrongUse(
+            "a card shows the result of a run, not a trace; leave out --card for a page of the \
+             trace"
+                .to_owned(),
+        )
+        .into());
+    }
+    let selected = selection::select(&args.words, &args.store)?;
+    let runs: Vec<Run<'_>> =
+        selected.iter().flat_map(|selected| runs_of(selected, labels(&args.words))).collect();
+    let [run] = &runs[..] else {
+        return Err(WrongUse(format!(
+            "a card shows one result, and {} are named; leave out --card to compare them on a page",
+            runs.len()
+        ))
+        .into());
+    };
+    let card = pages::card(run);
+    if to_stdout {
+        print(&card)?;
+        return Ok(ExitStatus::Done);
+    }
+    wholefile::replace(file, card.as_bytes(), None)
+        .with_context(|| format!("cannot write the card to {}", file.display()))?;
+    print(&format!("{}: {}\n", file.display(), workload::number::about_bytes(card.len() as u64)))?;
+    Ok(ExitStatus::Done)
 }
 
 /// A page, and what is on it in words: the number of its runs and tests, or of its traces.
@@ -43,7 +89,7 @@ pub fn write(
         .into());
     }
     if !to_stdout && !place.force {
-        expect_ours(&place.output)?;
+        expect_ours(&place.output, "report", pages::is_report)?;
     }
     let Rendered { page, contents } = render()?;
     if to_stdout {
@@ -157,12 +203,12 @@ fn runs_of(selected: &Selected, labels: Labels) -> Vec<Run<'_>> {
         .documents
         .iter()
         .enumerate()
-        .map(|(index, document)| Run { label: label(index), document })
+        .map(|(index, document)| Run::new(label(index), document))
         .collect()
 }
 
-/// Refuses an existing file that is not a flushmark report.
-fn expect_ours(path: &Path) -> anyhow::Result<()> {
+/// Refuses an existing file that flushmark did not make.
+fn expect_ours(path: &Path, what: &str, is_ours: fn(&str) -> bool) -> anyhow::Result<()> {
     let mut head = Vec::new();
     let read = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -174,12 +220,12 @@ fn expect_ours(path: &Path) -> anyhow::Result<()> {
             WrongUse(format!("{} is a directory; name a file in it", path.display())).into()
         );
     }
-    read.with_context(|| format!("cannot check whether {} is a flushmark report", path.display()))?;
-    if head.is_empty() || pages::is_report(&String::from_utf8_lossy(&head)) {
+    read.with_context(|| format!("cannot check whether {} is a flushmark {what}", path.display()))?;
+    if head.is_empty() || is_ours(&String::from_utf8_lossy(&head)) {
         return Ok(());
     }
     Err(Refused(format!(
-        "{} exists and is not a flushmark report, so it is not overwritten; name another file or \
+        "{} exists and is not a flushmark {what}, so it is not overwritten; name another file or \
          use --force",
         path.display()
     ))

@@ -13,7 +13,7 @@ use crate::exit::{ExitStatus, WrongUse};
 
 /// Runs the tests and prints a table of results.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
-    let mut plan = load(args)?;
+    let (mut plan, given) = load(args)?;
     if args.as_published {
         let name = plan.name.clone();
         plan = plan.as_published().ok_or_else(|| {
@@ -23,17 +23,17 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
         })?;
     }
     plan = shortened(plan, args.time, args.smoke);
-    if let (true, Some(error)) = (args.target.is_empty(), &plan.targets_differ) {
+    if let (true, Some(error)) = (given.is_empty(), &plan.targets_differ) {
         return Err(WrongUse(error.to_string()).into());
     }
-    let targets = match (&args.target[..], &plan.target) {
+    let targets = match (&given[..], &plan.target) {
         ([], Some(target)) => std::slice::from_ref(target),
         (targets, _) => targets,
     };
     if targets.is_empty() {
         return Err(WrongUse(
-            "missing target: use --target DIRECTORY, --target /dev/..., --target sim:MODEL, \
-             --target nbd://HOST/EXPORT, --target rbd:POOL/IMAGE or --target null:"
+            "missing target: after the suite, give a directory, /dev/..., sim:MODEL, \
+             nbd://HOST/EXPORT, rbd:POOL/IMAGE or null:"
                 .to_owned(),
         )
         .into());
@@ -64,11 +64,29 @@ pub fn shortened(mut plan: Plan, time: Option<Duration>, smoke: bool) -> Plan {
     plan
 }
 
-/// The plan to run: a suite or file by its name, or a fio command line.
-fn load(args: &RunArgs) -> anyhow::Result<Plan> {
+/// The plan to run, a suite or file by its name or a fio command line, and the targets.
+fn load(args: &RunArgs) -> anyhow::Result<(Plan, Vec<String>)> {
     let command =
         [&args.fio, &args.fio_options.words].into_iter().filter(|words| !words.is_empty());
-    match (&args.plan, &command.collect::<Vec<_>>()[..]) {
+    let command: Vec<_> = command.collect();
+    // fio options replace the suite, so the first word is a target.
+    let (plan, first) = match &args.plan {
+        Some(name) if !command.is_empty() && !is_plan(name) => (None, Some(name.clone())),
+        plan => (plan.as_ref(), None),
+    };
+    let targets = first.into_iter().chain(args.targets.all()).collect();
+    Ok((plan_of(plan, &command)?, targets))
+}
+
+/// Returns whether a word can only mean a suite or a plan, and not a target.
+fn is_plan(name: &str) -> bool {
+    let ending = Path::new(name).extension();
+    suites::named(name).is_some()
+        || ending.is_some_and(|ending| ending == "toml" || ending == "fio" || ending == "job")
+}
+
+fn plan_of(plan: Option<&String>, command: &[&Vec<String>]) -> anyhow::Result<Plan> {
+    match (plan, command) {
         (Some(name), []) => named(name),
         (None, [words]) => {
             match words.iter().skip(usize::from(words[0] == "fio")).collect::<Vec<_>>()[..] {
@@ -83,8 +101,7 @@ fn load(args: &RunArgs) -> anyhow::Result<Plan> {
         )
         .into()),
         (Some(name), _) => Err(WrongUse(format!(
-            "both `{name}` and fio options say what to run; give one of the two (the target goes \
-             after --target)"
+            "both `{name}` and fio options say what to run; give one of the two"
         ))
         .into()),
         (None, _) => {

@@ -13,7 +13,7 @@ use std::process::Command;
 
 pub use testbed::*;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_flushmark");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_flushmark");
 
 /// The program under test.
 pub fn flushmark() -> Command {

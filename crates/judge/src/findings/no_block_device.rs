@@ -24,7 +24,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
             "Run `flushmark check` where that program stores its files."
         }
         NoBlockDevice::Pool { .. } => {
-            "`zpool status -v` lists the devices; run `flushmark run slog --target DEVICE` on a \
+            "`zpool status -v` lists the devices; run `flushmark run slog DEVICE` on a \
              spare one to see the cost of a log on it."
         }
         NoBlockDevice::NotInSysfs { .. } => {

@@ -27,7 +27,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         } else {
             format!(
                 "Measure again for longer while nothing else uses the drive (check with `iostat -x \
-                 1`): `flushmark run journal --time 60s --target {}`.",
+                 1`): `flushmark run journal --time 60s {}`.",
                 case.path()
             )
         },

@@ -45,7 +45,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         advice: format!(
             "For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or \
              `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal \
-             --target {}`.",
+             {}`.",
             case.path()
         ),
     })

@@ -392,7 +392,7 @@ fn every_target_without_a_device_has_advice() {
     The flushes of /srv/db could not be counted: 9p stores files through another program or the hypervisor.
     > Run `flushmark check` where that program stores its files.
     The flushes of /srv/db could not be counted: zfs does not report the devices of the pool of tank/db.
-    > `zpool status -v` lists the devices; run `flushmark run slog --target DEVICE` on a spare one to see the cost of a log on it.
+    > `zpool status -v` lists the devices; run `flushmark run slog DEVICE` on a spare one to see the cost of a log on it.
     The flushes of /srv/db could not be counted: sysfs does not list the block device 8:1.
     > Mount the host's /sys into the container, read-only, and measure again.
     The flushes of /srv/db could not be counted: odd mounted from `none` does not report its block device.

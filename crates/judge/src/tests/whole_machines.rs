@@ -25,7 +25,7 @@ fn a_protected_nvme_drive() {
       - 4 KiB write + O_DSYNC: flushes: 0.0 per commit
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
       - FUA (kernel): yes
-      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal /srv/db`.
     concurrent-flushes-merge (high)
       With 8 committers, one flush serves 1.67 commits: the kernel merges concurrent flushes.
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
@@ -77,7 +77,7 @@ fn a_consumer_nvme_drive() {
       - 4 KiB write + O_DSYNC: flushes: 0.0 per commit
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
       - FUA (kernel): yes
-      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal /srv/db`.
     commits-do-not-scale (medium)
       4 committers with fsync together make 384 commits/s, one alone 342: a device processes one flush at a time.
       - 4 KiB write + fsync rate: 342.3 commits/s
@@ -318,13 +318,13 @@ fn a_noisy_machine() {
       - 4 KiB write + fdatasync: flushes: 1.2 per commit
       - FUA (kernel): yes
       ? The numbers are noisy: `4 KiB write + fsync` has two speeds: 70 % at about 2.9 ms, 30 % at about 18 ms.
-      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal /srv/db`.
     noisy-numbers (high)
       The numbers are noisy: `4 KiB write + fsync` has two speeds: 70 % at about 2.9 ms, 30 % at about 18 ms, and 2 more symptoms.
       - 4 KiB write + fsync: share in the slower group: 30.0 %
       - 4 KiB write + fdatasync: range over the last rounds: 80.65 % of the mean
       - 4 KiB write + O_DSYNC: p99.9 over p50: 81.4 times
-      > Measure again for longer while nothing else uses the drive (check with `iostat -x 1`): `flushmark run journal --time 60s --target /srv/db`.
+      > Measure again for longer while nothing else uses the drive (check with `iostat -x 1`): `flushmark run journal --time 60s /srv/db`.
     Ceph OSD: unfit. 137 commits/s (4 KiB write + fsync, the slower of two methods): 70 % at about 2.9 ms, 30 % at about 18 ms; protected drives make 10,000 and more, consumer drives 500 to 2,000.
     ZFS SLOG: poor. 99 % of commits take 1.84 ms or less (4 KiB write + fdatasync); at 2 ms a log device gains nothing, good ones take less than 0.2 ms.
     database log: fair. One connection makes 569 commits/s (4 KiB write + fdatasync), p99 1.84 ms, within etcd's limit of 10 ms.
@@ -426,7 +426,7 @@ fn an_nbd_export() {
       - 4 KiB write + O_DSYNC p50: 900.1 us
       - 4 KiB write + fdatasync p50: 1540.1 us
       - FUA (server): yes
-      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target nbd://storage.example/disk`.
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal nbd://storage.example/disk`.
     small-test-area (medium)
       The tests used 1.56 % of nbd://storage.example/disk: a drive is often faster there than on its full capacity.
       - test area: 1024.0 MiB
@@ -470,7 +470,7 @@ fn an_nbd_export_of_a_rotating_disk() {
       - 4 KiB write + O_DSYNC p50: 7200.8 us
       - 4 KiB write + fdatasync p50: 12042.2 us
       - FUA (server): yes
-      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target nbd://storage.example/disk`.
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal nbd://storage.example/disk`.
     ");
     let rotational = ExportRecord { rotational: true, ..export };
     insta::assert_snapshot!(findings(&rotational, 9_000.0), @r"
@@ -489,7 +489,7 @@ fn an_nbd_export_of_a_rotating_disk() {
       - 4 KiB write + O_DSYNC p50: 7200.8 us
       - 4 KiB write + fdatasync p50: 12042.2 us
       - FUA (server): yes
-      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target nbd://storage.example/disk`.
+      > For logs of small single writes, try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal nbd://storage.example/disk`.
     ");
     assert!(!findings(&rotational, 90.0).contains("rotat"), "the server answers from its memory");
 }

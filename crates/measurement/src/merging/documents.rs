@@ -42,6 +42,7 @@ impl RunDocument {
             flushmark: joined(|run| &run.flushmark),
             started_at: started_at::write(runs.iter().filter_map(RunDocument::began).min()),
             suite: first.suite.clone(),
+            label: first.label.clone().filter(|_| same(runs, |run| run.label.clone())),
             smoke: first.smoke,
             target,
             source: source(runs),

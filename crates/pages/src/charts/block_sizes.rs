@@ -5,8 +5,9 @@ use catalogue::{Row, WriteCache};
 use measurement::TestResult;
 use workload::format_bytes;
 
+use super::curves::{Curves, Panel};
 use super::figure::Figure;
-use super::{Chart, Curve, Line, Unit, positive};
+use super::{Chart, Line, Unit, positive};
 
 /// Fewest sizes that make a curve.
 const SIZES_MIN: usize = 4;
@@ -20,9 +21,8 @@ pub struct NamedRun<'a> {
     pub results: &'a [TestResult],
 }
 
-/// The two figures, latency and throughput by block size; none if too few sizes were committed one
-/// at a time.
-pub fn figures(id: &str, runs: &[NamedRun<'_>]) -> Vec<Figure> {
+/// Latency and throughput by block size; `None` if too few sizes were committed one at a time.
+pub fn figure(id: &str, runs: &[NamedRun<'_>]) -> Option<Figure> {
     let of_runs: Vec<(&str, Vec<Point>)> = runs
         .iter()
         .map(|run| (run.name.as_str(), run.results.iter().filter_map(measured).collect::<Vec<_>>()))
@@ -30,7 +30,7 @@ pub fn figures(id: &str, runs: &[NamedRun<'_>]) -> Vec<Figure> {
         .collect();
     let sizes = sizes(of_runs.iter().map(|(_, points)| points));
     if sizes.is_empty() {
-        return Vec::new();
+        return None;
     }
     let published = published(&sizes);
     let line = |name: &str, points: &[Point], figure: fn(&Point) -> f64| Line {
@@ -46,29 +46,30 @@ pub fn figures(id: &str, runs: &[NamedRun<'_>]) -> Vec<Figure> {
             })
             .collect(),
     };
-    let curve = |what: &str, unit, figure: fn(&Point) -> f64| Curve {
-        over: "block size".to_owned(),
-        steps: sizes.iter().map(|size| format_bytes(*size)).collect(),
+    let panel = |what: &str, unit, figure: fn(&Point) -> f64| Panel {
+        name: String::new(),
         what: what.to_owned(),
         unit,
         lines: of_runs.iter().map(|(name, points)| line(name, points, figure)).collect(),
         published: published.iter().map(|(name, points)| line(name, points, figure)).collect(),
+        mark: None,
     };
-    let time = curve("time of one commit", Unit::Us, |point| point.commit_us);
-    let throughput = curve("throughput", Unit::MibPerS, Point::mib_per_s);
-    [
-        ("time", "Time of a commit by its size", time),
-        ("throughput", "Throughput of commits by their size", throughput),
-    ]
-    .into_iter()
-    .map(|(what, title, curve)| Figure {
-        id: format!("{id}-sizes-{what}"),
-        title: title.to_owned(),
-        summary: summary(&curve),
-        table: curve.table(),
-        chart: Chart::Curve(curve),
+    let curves = Curves {
+        over: "block size".to_owned(),
+        steps: sizes.iter().map(|size| format_bytes(*size)).collect(),
+        columns: 2,
+        panels: vec![
+            panel("time of one commit", Unit::Us, |point| point.commit_us),
+            panel("throughput", Unit::MibPerS, Point::mib_per_s),
+        ],
+    };
+    Some(Figure {
+        id: format!("{id}-sizes"),
+        title: "Time and throughput of a commit by its size".to_owned(),
+        summary: summary(&curves),
+        table: curves.table(),
+        chart: Chart::Curves(curves),
     })
-    .collect()
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -121,13 +122,14 @@ fn published(sizes: &[u64]) -> Vec<(String, Vec<Point>)> {
     drives.take(PUBLISHED_MAX).collect()
 }
 
-fn summary(curve: &Curve) -> String {
+fn summary(curves: &Curves) -> String {
+    let Some(time) = curves.panels.first() else { return String::new() };
     let of_line = |line: &Line| {
-        let name = if curve.lines.len() == 1 { String::new() } else { format!("{}: ", line.name) };
-        Some(name + &curve.ends(line)?)
+        let name = if time.lines.len() == 1 { String::new() } else { format!("{}: ", line.name) };
+        Some(name + &curves.ends(time.unit, line)?)
     };
-    let mut text = curve.lines.iter().filter_map(of_line).collect::<Vec<_>>().join("; ") + ".";
-    if !curve.published.is_empty() {
+    let mut text = time.lines.iter().filter_map(of_line).collect::<Vec<_>>().join("; ") + ".";
+    if !time.published.is_empty() {
         text += " Grey: published drives.";
     }
     text
@@ -140,19 +142,23 @@ mod tests {
     #[test]
     fn the_slog_suite_is_drawn_with_published_drives() {
         let results = samples::suite("slog", 15.0, 1700.0);
-        let figures = figures("run-1", &[NamedRun { name: "here".to_owned(), results: &results }]);
-        insta::assert_snapshot!(figures[0].summary, @"2.05 ms at 512 B, 17.4 ms at 8 MiB. Grey: published drives.");
-        let Chart::Curve(curve) = &figures[0].chart else { panic!() };
-        assert_eq!(curve.count(), 15);
-        assert!(!curve.published.is_empty());
-        assert!(curve.published.iter().all(|line| line.values.len() == 15));
+        let figure =
+            figure("run-1", &[NamedRun { name: "here".to_owned(), results: &results }]).unwrap();
+        insta::assert_snapshot!(figure.summary, @"2.05 ms at 512 B, 17.4 ms at 8 MiB. Grey: published drives.");
+        let Chart::Curves(curves) = &figure.chart else { panic!() };
+        assert_eq!(curves.panels.len(), 2);
+        for panel in &curves.panels {
+            assert_eq!(panel.count(), 15);
+            assert!(!panel.published.is_empty());
+            assert!(panel.published.iter().all(|line| line.values.len() == 15));
+        }
     }
 
     #[test]
     fn a_few_sizes_make_no_curve() {
         let results = samples::check();
         assert!(
-            figures("run-1", &[NamedRun { name: "here".to_owned(), results: &results }]).is_empty()
+            figure("run-1", &[NamedRun { name: "here".to_owned(), results: &results }]).is_none()
         );
     }
 }

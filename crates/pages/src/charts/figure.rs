@@ -39,7 +39,7 @@ impl Figures {
             figure.wide[wide] id=(id) {
                 figcaption { (level.heading(Look::Title, None, &html! { (title) })) p { (summary) } }
                 div.chart data-figure=(id) data-rows=[rows] role="img" aria-label={ (title) ". " (summary) } {}
-                details {
+                details.data {
                     summary { "Data" span.of { " of “" (title) "”" } }
                     (table.markup(&format!("Data of “{title}”")))
                 }

@@ -1,11 +1,11 @@
 //! All tests at a glance: median, 99th percentile and largest latency.
 
-use measurement::TestResult;
 use serde::Serialize;
 use workload::number::latency;
 
 use super::Chart;
 use super::figure::Figure;
+use crate::table::Table;
 
 /// A row for each test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,20 +26,12 @@ pub struct Spread {
     pub max_us: f64,
 }
 
-/// The chart, if there are at least two tests, with its summary. The table of the run's tests has
-/// the same numbers.
-pub fn figure(
-    id: String,
-    tests: Vec<(String, String, &TestResult)>,
-    table: crate::table::Table,
-) -> Option<Figure> {
-    let spreads = tests.into_iter().filter_map(|(name, anchor, result)| {
-        let us = result
-            .headline_us()
-            .filter(|us| us.p50 > 0.0 && us.p50 <= us.p99 && us.p99 <= us.max)?;
-        Some(Spread { name, anchor, p50_us: us.p50, p99_us: us.p99, max_us: us.max })
-    });
-    let tests: Vec<Spread> = spreads.collect();
+/// The chart; `None` if there are fewer than two tests.
+pub fn figure(id: String, tests: Vec<Spread>) -> Option<Figure> {
+    let is_drawn = |test: &Spread| {
+        test.p50_us > 0.0 && test.p50_us <= test.p99_us && test.p99_us <= test.max_us
+    };
+    let tests: Vec<Spread> = tests.into_iter().filter(is_drawn).collect();
     if tests.len() < 2 {
         return None;
     }
@@ -52,6 +44,12 @@ pub fn figure(
         latency(most.p50_us),
         most.name
     );
+    let mut table = Table::new(["test", "half within", "99 % within", "slowest"]);
+    let row = |test: &Spread| {
+        let cells = [test.p50_us, test.p99_us, test.max_us].map(latency);
+        std::iter::once(test.name.clone()).chain(cells).collect()
+    };
+    table.rows = tests.iter().map(row).collect();
     let title = "Latency of every test".to_owned();
     Some(Figure { id, title, summary, chart: Chart::Glance(Glance { tests }), table })
 }

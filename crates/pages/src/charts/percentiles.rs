@@ -164,7 +164,7 @@ fn drawn(
 
 /// The curve from the smallest latency to the largest, which the count of latencies limits. Points
 /// on a straight line are left out.
-fn points(histogram: &Histogram) -> Vec<(f64, f64)> {
+pub(crate) fn points(histogram: &Histogram) -> Vec<(f64, f64)> {
     let count = histogram.count() as f64;
     let last = (count.log10() * f64::from(POINTS_PER_NINE)).floor() as u32;
     let at = |nines: f64| {

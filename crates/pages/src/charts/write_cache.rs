@@ -4,6 +4,7 @@ use measurement::TestResult;
 use serde::Serialize;
 use workload::{Pattern, SyncMethod, WriteCache, format_bytes};
 
+use super::curves::times;
 use super::figure::Figure;
 use super::{Chart, Unit, positive};
 use crate::table::{Table, or_dash};
@@ -11,15 +12,20 @@ use crate::table::{Table, or_dash};
 /// From this block size on, throughput is more meaningful than operations per second.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// A bar for each test and setting.
+/// A dumbbell for each test: its figure under one setting and under the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Bars {
+pub struct Dumbbells {
     pub tests: Vec<String>,
-    /// Unit of the bars' lengths.
     pub unit: Unit,
-    /// The settings, each with a value for each test.
+    /// The two settings, each with a value for each test.
     pub settings: Vec<super::Line>,
+    /// The faster setting of each test, with the ratio: `off 13.9 ×`; `equal`, or a dash if only one
+    /// setting was measured.
+    pub ratios: Vec<String>,
 }
+
+/// Settings that differ by less than this share are called equal.
+const EQUAL: f64 = 0.05;
 
 /// A figure of rates and one of throughputs; none if fewer than two settings were measured.
 pub fn figures(id: &str, results: &[TestResult]) -> Vec<Figure> {
@@ -95,11 +101,22 @@ fn figure(id: String, title: &str, unit: Unit, results: &[&TestResult]) -> Optio
             test.clone(),
             or_dash(off, |value| unit.words(value)),
             or_dash(on, |value| unit.words(value)),
-            or_dash(off.zip(on), |(off, on)| format!("{} ×", workload::number::number(off / on))),
+            or_dash(off.zip(on), |(off, on)| times(off / on)),
         ]);
     }
-    let chart = Chart::Bars(Bars { tests, unit, settings: settings.into() });
+    let ratios = (0..tests.len()).map(|index| ratio(off.values[index], on.values[index])).collect();
+    let chart = Chart::Dumbbells(Dumbbells { tests, unit, settings: settings.into(), ratios });
     Some(Figure { id, title: title.to_owned(), summary, chart, table })
+}
+
+/// The faster setting, and its ratio to the other: `off 13.9 ×`.
+fn ratio(off: Option<f64>, on: Option<f64>) -> String {
+    let (Some(off), Some(on)) = (off, on) else { return "–".to_owned() };
+    let (faster, ratio) = if off > on { ("off", off / on) } else { ("on", on / off) };
+    if ratio < 1.0 + EQUAL {
+        return "equal".to_owned();
+    }
+    format!("{faster} {}", times(ratio))
 }
 
 /// `4 KiB randwrite, depth 32, fsync`.
@@ -126,6 +143,14 @@ mod tests {
         );
         assert_eq!(figures[0].table.rows.len(), 30);
         assert_eq!(figures[1].table.rows.len(), 3);
+    }
+
+    #[test]
+    fn the_ratio_names_the_faster_setting() {
+        assert_eq!(ratio(Some(278.0), Some(20.0)), "off 13.9 ×");
+        assert_eq!(ratio(Some(20.0), Some(30.0)), "on 1.5 ×");
+        assert_eq!(ratio(Some(100.0), Some(104.0)), "equal");
+        assert_eq!(ratio(None, Some(1.0)), "–");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use measurement::{Evidence, Finding};
 use super::overview::names;
 use super::{RunSection, osds};
 use crate::evidence::test_of;
+use crate::fold::fold;
 use crate::heading::{Level, Look};
 use crate::prose::prose;
 
@@ -41,15 +42,17 @@ pub(super) fn all(
                                                   unusual." } }
             @for (index, finding) in (1_usize..).zip(findings) {
                 article.finding id={ (anchor) "-finding-" (index) } {
-                    (level.heading(Look::Title, None, &html! { (index) ". " (prose(&finding.title)) }))
-                    dl {
-                        dt { "because" }
-                        dd { ul { @for evidence in &finding.evidence { li { (piece(evidence)) } } } }
-                        dt { "confidence" }
-                        dd { (prose(&report::confidence_words(finding))) }
-                        dt { "to do" }
-                        dd { (prose(&finding.advice)) }
-                    }
+                    (fold(
+                        &level.heading(Look::Title, None, &html! { (index) ". " (prose(&finding.title)) }),
+                        &html! { dl {
+                            dt { "because" }
+                            dd { ul { @for evidence in &finding.evidence { li { (piece(evidence)) } } } }
+                            dt { "confidence" }
+                            dd { (prose(&report::confidence_words(finding))) }
+                            dt { "to do" }
+                            dd { (prose(&finding.advice)) }
+                        } },
+                    ))
                 }
             }
         }

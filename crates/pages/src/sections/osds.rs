@@ -9,6 +9,7 @@ use super::RunSection;
 use crate::charts::figure::Figures;
 use crate::charts::osd_map::{self, ROWS_MAX};
 use crate::charts::write_time;
+use crate::fold::fold;
 use crate::heading::Look;
 use crate::table::{Table, or_dash};
 
@@ -34,10 +35,10 @@ pub(super) fn numbers(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
         div.ranking {
             (ranking(slowest).markup("OSDs, slowest first"))
             @if !others.is_empty() {
-                details {
-                    summary { "The other " (others.len()) " OSDs" }
-                    (ranking(others).markup("The other OSDs, slowest first"))
-                }
+                (fold(
+                    &html! { "The other " (others.len()) " OSDs" },
+                    &ranking(others).markup("The other OSDs, slowest first"),
+                ))
             }
         }
         @if let Some(figure) = by_cause { (figures.place(figure, level)) }
@@ -110,7 +111,7 @@ mod tests {
 
     fn page(hosts: u32, osds_per_host: u32) -> String {
         let document = samples::document(samples::osds(hosts, osds_per_host));
-        crate::report(&[crate::Run { label: "osds".to_owned(), document: &document }])
+        crate::report(&[crate::Run::new("osds", &document)])
     }
 
     #[test]
@@ -144,7 +145,7 @@ mod tests {
                 result.commit_us.map(|us| measurement::LatencySummary { p50: 9000.0, ..us });
         }
         let runs = [("before", &before), ("after", &after)]
-            .map(|(label, document)| crate::Run { label: label.to_owned(), document });
+            .map(|(label, document)| crate::Run::new(label, document));
         let page = crate::report(&runs);
         assert!(page.contains("60 of 200 tests: those that differ most."));
         assert!(page.contains("Latency by percentile: osd.77: write</h"));

@@ -4,18 +4,20 @@
 use compare::{Comparison, Direction, Group};
 use maud::{Markup, html};
 use measurement::{TestResult, Use};
-use report::ComparisonView;
+use report::{ComparisonView, FigureView, counted};
 use workload::number::latency;
 
 use super::RunSection;
 use crate::charts::block_sizes::{self, NamedRun};
 use crate::charts::figure::{Figure, Figures};
 use crate::charts::{percentiles, positive};
+use crate::fold::fold;
 use crate::heading::{Level, Look};
+use crate::leading::is_commit_alone;
 use crate::table::{Table, or_dash};
 
-/// The summary, grades, differences and distributions of several runs; nothing for a single run.
-/// The others are compared with the first.
+/// The conclusion, the curves of the leading test, the differences and grades of several runs;
+/// nothing for a single run. The others are compared with the first.
 pub(super) fn section(places: &[RunSection<'_>], figures: &mut Figures) -> Markup {
     let [first, others @ ..] = places else { return html! {} };
     if others.is_empty() {
@@ -33,12 +35,17 @@ pub(super) fn section(places: &[RunSection<'_>], figures: &mut Figures) -> Marku
             figures: report::Figures::Leading,
         })
         .collect();
-    let charts = charts(places, &pairs);
+    let leading = leading(&pairs);
+    let picture = leading.and_then(|index| overlaid(index, &pairs[index]));
+    let picture = picture.map(|figure| figures.place(figure, PART));
+    let more = charts(places, &pairs, leading);
+    let more: Vec<Markup> =
+        more.into_iter().map(|figure| figures.place(figure, PART.below())).collect();
     html! {
         section.run #overlay aria-label="Side by side" {
             (Level::TOP.heading(Look::Run, None, &html! { "Side by side" }))
             @for told in &told { p.deciding { (sentence(told)) } }
-            (grades(places))
+            @if let Some(picture) = picture { (picture) }
             @if pairs.is_empty() {
                 p.notice { "These runs have no test in common, so there are no charts side by \
                             side. Tests are matched by name." }
@@ -46,17 +53,28 @@ pub(super) fn section(places: &[RunSection<'_>], figures: &mut Figures) -> Marku
                 (medians(places, &pairs))
             }
             @for told in &told { (differences(told)) }
-            @if !charts.is_empty() {
+            (grades(places))
+            @if !more.is_empty() {
                 section aria-labelledby="overlay-charts" {
-                    (PART.heading(Look::Part, Some("overlay-charts"), &html! { "Distributions" }))
+                    (PART.heading(Look::Part, Some("overlay-charts"), &html! { "More charts" }))
                     @if pairs.len() > CHARTS_MAX {
                         p.notice { (CHARTS_MAX) " of " (pairs.len()) " tests: those that differ most." }
                     }
-                    div.figures { @for figure in charts { (figures.place(figure, PART.below())) } }
+                    (fold(
+                        &html! { (counted(more.len() as u64, "chart")) ": the distributions of the other tests" },
+                        &html! { div.figures { @for figure in &more { (figure) } } },
+                    ))
                 }
             }
         }
     }
+}
+
+/// The test whose curves stand for a comparison: a commit of a single client if there is one.
+fn leading(pairs: &[Pair<'_>]) -> Option<usize> {
+    let is_commit =
+        |pair: &Pair<'_>| pair.results.iter().all(|(_, result)| is_commit_alone(result));
+    pairs.iter().position(is_commit).or((!pairs.is_empty()).then_some(0))
 }
 
 /// More tests in common are not drawn over each other.
@@ -66,7 +84,7 @@ const CHARTS_MAX: usize = 60;
 const PART: Level = Level::TOP.below();
 
 fn group<'a>(place: &RunSection<'a>) -> Group<'a> {
-    Group { label: place.label.to_owned(), runs: vec![place.document] }
+    Group { label: place.name.clone(), runs: vec![place.document] }
 }
 
 /// A test that more than one run has.
@@ -95,18 +113,19 @@ fn pairs<'a>(places: &'a [RunSection<'a>]) -> Vec<Pair<'a>> {
     tests.into_iter().map(pair).filter(|pair| pair.results.len() > 1).collect()
 }
 
-/// Times by block size, and a distribution for each test; none without a test in common. Tests of
-/// only one run are shown with that run.
-fn charts(places: &[RunSection<'_>], pairs: &[Pair<'_>]) -> Vec<Figure> {
+/// Times by block size, and a distribution for each test but the leading one; none without a test
+/// in common. Tests of only one run are shown with that run.
+fn charts(places: &[RunSection<'_>], pairs: &[Pair<'_>], leading: Option<usize>) -> Vec<Figure> {
     if pairs.is_empty() {
         return Vec::new();
     }
     let runs: Vec<NamedRun<'_>> = places
         .iter()
-        .map(|place| NamedRun { name: place.label.to_owned(), results: &place.document.results })
+        .map(|place| NamedRun { name: place.name.clone(), results: &place.document.results })
         .collect();
-    let mut charts = block_sizes::figures("overlay", &runs);
-    charts.extend(drawn(pairs).into_iter().filter_map(|(index, pair)| overlaid(index, pair)));
+    let mut charts: Vec<Figure> = block_sizes::figure("overlay", &runs).into_iter().collect();
+    let others = drawn(pairs).into_iter().filter(|(index, _)| Some(*index) != leading);
+    charts.extend(others.filter_map(|(index, pair)| overlaid(index, pair)));
     charts
 }
 
@@ -131,7 +150,7 @@ fn difference(pair: &Pair<'_>) -> f64 {
 fn overlaid(index: usize, pair: &Pair<'_>) -> Option<Figure> {
     let named = pair.results.iter().filter_map(|(place, result)| {
         Some(percentiles::NamedDistribution {
-            name: place.label.to_owned(),
+            name: place.name.clone(),
             histogram: percentiles::headline(result)?,
         })
     });
@@ -154,30 +173,11 @@ fn differences(told: &ComparisonView<'_>) -> Markup {
     html! {
         section aria-label=(title) {
             (PART.heading(Look::Part, None, &html! { (title) }))
-            @if !told.against.tests.is_empty() {
-                div.scroll role="region" aria-label={ "Figures of " (title) } tabindex="0" {
-                    table.compared {
-                        thead {
-                            tr {
-                                th scope="col" { "test" } th scope="col" { "figure" }
-                                th scope="col" { (baseline) } th scope="col" { (candidate) }
-                                th scope="col" { "ratio" } th scope="col" { "95 % interval" } th scope="col" { "verdict" }
-                            }
-                        }
-                        @for (test, figures) in told.tests() {
-                            tbody {
-                                @for (index, figure) in figures.iter().enumerate() {
-                                    tr {
-                                        @if index == 0 { th scope="rowgroup" rowspan=(figures.len()) { (test) } }
-                                        th scope="row" { (figure.name) }
-                                        td { (figure.baseline) } td { (figure.candidate) }
-                                        td { (dashed(&figure.ratio)) } td { (dashed(&figure.interval)) }
-                                        td class=[class(figure.direction)] { (figure.verdict) }
-                                    }
-                                }
-                            }
-                        }
-                    }
+            @let tests: Vec<(String, Vec<FigureView>)> = told.tests().collect();
+            @if !tests.is_empty() {
+                (table(told.names, &tests, 1))
+                @if tests.iter().any(|(_, figures)| figures.len() > 1) {
+                    (fold(&html! { "All figures of " (title) }, &table(told.names, &tests, usize::MAX)))
                 }
             }
             @if !remarks.is_empty() || !unpaired.is_empty() {
@@ -189,6 +189,38 @@ fn differences(told: &ComparisonView<'_>) -> Markup {
             @if !facts.is_empty() {
                 (PART.below().heading(Look::Title, None, &html! { "What else differs" }))
                 (facts_table(told.names, facts).markup(&format!("What else differs: {title}")))
+            }
+        }
+    }
+}
+
+/// The first figures of each test.
+fn table(names: [&str; 2], tests: &[(String, Vec<FigureView>)], figures_max: usize) -> Markup {
+    let [baseline, candidate] = names;
+    html! {
+        div.scroll role="region" aria-label={ "Figures of " (candidate) " and " (baseline) } tabindex="0" {
+            table.compared {
+                thead {
+                    tr {
+                        th scope="col" { "test" } th scope="col" { "figure" }
+                        th scope="col" { (baseline) } th scope="col" { (candidate) }
+                        th scope="col" { "ratio" } th scope="col" { "95 % interval" } th scope="col" { "verdict" }
+                    }
+                }
+                @for (test, figures) in tests {
+                    @let figures = &figures[..figures.len().min(figures_max)];
+                    tbody {
+                        @for (index, figure) in figures.iter().enumerate() {
+                            tr {
+                                @if index == 0 { th scope="rowgroup" rowspan=(figures.len()) { (test) } }
+                                th scope="row" { (figure.name) }
+                                td { (figure.baseline) } td { (figure.candidate) }
+                                td { (dashed(&figure.ratio)) } td { (dashed(&figure.interval)) }
+                                td class=[class(figure.direction)] { (figure.verdict) }
+                            }
+                        }
+                    }
+                }
             }
         }
     }
@@ -225,7 +257,7 @@ fn grades(places: &[RunSection<'_>]) -> Markup {
         return html! {};
     }
     let mut table = Table { columns: vec!["fit for".to_owned()], ..Table::default() };
-    table.columns.extend(places.iter().map(|place| place.label.to_owned()));
+    table.columns.extend(places.iter().map(|place| place.name.clone()));
     for fit_for in uses {
         let grade = |place: &RunSection<'_>| {
             or_dash(place.document.fitness.get(&fit_for), |fitness| fitness.grade.name().to_owned())
@@ -239,7 +271,7 @@ fn grades(places: &[RunSection<'_>]) -> Markup {
 
 fn medians(places: &[RunSection<'_>], pairs: &[Pair<'_>]) -> Markup {
     let mut table = Table { columns: vec!["p50 (p99)".to_owned()], ..Table::default() };
-    table.columns.extend(places.iter().map(|place| place.label.to_owned()));
+    table.columns.extend(places.iter().map(|place| place.name.clone()));
     for pair in pairs {
         let cell = |place: &RunSection<'_>| {
             let of_run = pair.results.iter().find(|(of, _)| std::ptr::eq(*of, place));

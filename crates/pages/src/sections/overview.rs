@@ -1,15 +1,17 @@
-//! All tests of a run in one chart and one table.
+//! All tests of a run in one table.
 
 use maud::{Markup, html};
-use measurement::TestResult;
+use measurement::{LatencySummary, Skipped, TestResult};
 use workload::number::{latency, number, throughput};
 
+use super::repetitions::{Repetitions, repetitions};
 use super::{RunSection, insert_benchmark, osds};
 use crate::charts::figure::Figures;
-use crate::charts::{glance, sort_time};
-use crate::table::{Table, or_dash};
+use crate::charts::sort_time;
+use crate::fold::fold;
+use crate::table::or_dash;
 
-/// The chart, the table, and the tests that could not run.
+/// The table, and the tests that could not run.
 pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     html! {
@@ -18,38 +20,44 @@ pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
             @if osds::are_measured(results) {
                 (osds::numbers(place, figures))
             } @else {
-                (every_test(place, figures))
+                (every_test(place))
             }
-            @if !place.document.skipped.is_empty() {
-                ul.notes {
-                    @for skipped in &place.document.skipped { li { b { (skipped.test) } ": skipped, " (skipped.because) } }
-                }
-            }
+            (skipped(&place.document.skipped))
         }
     }
 }
 
-fn every_test(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
+fn every_test(place: &RunSection<'_>) -> Markup {
     let results = &place.document.results;
     let names = names(results);
-    let rows = results.iter().enumerate();
-    let spreads =
-        rows.map(|(index, result)| (names[index].clone(), place.test(index), result)).collect();
-    let mut table = Table::new(["test", "half within", "99 % within", "slowest"]);
-    for (name, result) in names.iter().zip(results) {
-        let us = result.headline_us();
-        let cell = |value: Option<f64>| or_dash(value, latency);
-        let cells = [us.map(|us| us.p50), us.map(|us| us.p99), us.map(|us| us.max)].map(cell);
-        table.rows.push(std::iter::once(name.clone()).chain(cells).collect());
-    }
-    let glance = glance::figure(place.within("glance"), spreads, table);
     html! {
-        @if let Some(figure) = glance { (figures.place(figure, place.level().below())) }
-        @if results.is_empty() { p.notice { "No test was measured." } } @else { (numbers(place, &names)) }
+        @if results.is_empty() { p.notice { "No test was measured." } } @else { (numbers(place)) }
         @if let Some(steps) = insert_benchmark::table(&names, results) { (steps.markup("Every step of \
             the Insert Benchmark")) }
         @if let Some(sorts) = sort_time::table(&names, results) { (sorts.markup("Every sort's \
             numbers")) }
+    }
+}
+
+/// The tests that could not run: one line for each reason.
+fn skipped(skipped: &[Skipped]) -> Markup {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Skipped { test, because } in skipped {
+        match reasons.iter_mut().find(|(known, _)| known == because) {
+            Some((_, tests)) => tests.push(test),
+            None => reasons.push((because, vec![test])),
+        }
+    }
+    html! {
+        @for (because, tests) in &reasons {
+            @match tests.as_slice() {
+                [test] => p.notes { b { (test) } ": skipped, " (because) },
+                tests => (fold(
+                    &html! { (tests.len()) " tests skipped: " (because) },
+                    &html! { ul.notes { @for test in tests { li { (test) } } } },
+                )),
+            }
+        }
     }
 }
 
@@ -71,39 +79,80 @@ pub(super) fn names(results: &[TestResult]) -> Vec<String> {
         .collect()
 }
 
-fn numbers(place: &RunSection<'_>, names: &[String]) -> Markup {
+fn numbers(place: &RunSection<'_>) -> Markup {
     let results = &place.document.results;
+    let tests = repetitions(results);
     let steady = results.iter().any(|result| result.steady_state.is_some());
     let counted = results.iter().any(|result| result.flushes_per_commit().is_some());
+    let repeated = tests.iter().any(Repetitions::are_several);
+    let per_s = |result: &TestResult| Some(result.commits_per_s.unwrap_or(result.iops));
     html! {
         div.scroll role="region" aria-label="Every test's numbers" tabindex="0" {
             table.numbers {
                 thead {
                     tr {
-                        th scope="col" { "test" } th scope="col" { "per second" } th scope="col" { "MiB/s" }
+                        th scope="col" { "test" } th scope="col" { "per second" }
+                        @if repeated { th scope="col" { "±" } }
+                        th scope="col" { "MiB/s" }
                         th scope="col" { "p50" } th scope="col" { "p99" } th scope="col" { "p99.9" } th scope="col" { "max" }
                         @if steady { th scope="col" { "steady" } }
                         @if counted { th scope="col" { "flushes each" } }
                     }
                 }
                 tbody {
-                    @for (index, result) in results.iter().enumerate() {
-                        @let us = result.headline_us();
+                    @for test in &tests {
+                        @let rate = test.middle(per_s);
+                        @let us = |figure: fn(&LatencySummary) -> f64| {
+                            test.middle(|result| Some(figure(&result.headline_us()?))).map(|middle| middle.value)
+                        };
                         tr {
-                            th scope="row" { a href={ "#" (place.test(index)) } { (names[index]) } }
-                            td { (number(result.commits_per_s.unwrap_or(result.iops))) }
-                            td { (throughput(result.mib_per_s)) }
-                            @for value in [us.map(|us| us.p50), us.map(|us| us.p99), us.map(|us| us.p99_9), us.map(|us| us.max)] {
+                            th scope="row" { a href={ "#" (place.test(test.indexes[0])) } { (test.name()) } }
+                            td { (or_dash(rate, |rate| number(rate.value))) }
+                            @if repeated {
+                                td { (or_dash(rate.and_then(|rate| rate.spread), |spread| format!("{:.1} %", spread * 100.0))) }
+                            }
+                            td { (or_dash(test.middle(|result| Some(result.mib_per_s)), |mib| throughput(mib.value))) }
+                            @for value in [us(|us| us.p50), us(|us| us.p99), us(|us| us.p99_9), test.most(|result| Some(result.headline_us()?.max))] {
                                 td { (or_dash(value, latency)) }
                             }
-                            @if steady {
-                                td { (or_dash(result.steady_state, |steady| if steady.reached { "yes" } else { "no" }.to_owned())) }
-                            }
-                            @if counted { td { (or_dash(result.flushes_per_commit(), |flushes| format!("{flushes:.2}"))) } }
+                            @if steady { td { (steady_word(test)) } }
+                            @if counted { td { (or_dash(test.middle(TestResult::flushes_per_commit), |flushes| format!("{:.2}", flushes.value))) } }
                         }
                     }
                 }
             }
         }
+        @if repeated {
+            p.meta {
+                "A test that ran several times is one row: the middle of each figure, and the \
+                 longest latency of all. ± is half of the distance between the lowest and the \
+                 highest rate."
+            }
+        }
+    }
+}
+
+/// Whether every repetition of a test was steady at its end.
+fn steady_word(test: &Repetitions<'_>) -> &'static str {
+    let not = |result: &TestResult| Some(f64::from(u8::from(!result.steady_state?.reached)));
+    match test.most(not) {
+        None => "–",
+        Some(not) if not > 0.0 => "no",
+        Some(_) => "yes",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_that_were_skipped_for_one_reason_are_one_line() {
+        let one = |test: &str, because: &str| Skipped {
+            test: test.to_owned(),
+            because: because.to_owned(),
+        };
+        let all = [one("512 B", "smaller"), one("1 KiB", "smaller"), one("discard", "no `TRIM`")];
+        insta::assert_snapshot!(skipped(&all).into_string(), @r#"<details class="fold"><summary>2 tests skipped: smaller</summary><div class="folded"><ul class="notes"><li>512 B</li><li>1 KiB</li></ul></div></details><p class="notes"><b>discard</b>: skipped, no `TRIM`</p>"#);
     }
 }

@@ -6,35 +6,80 @@ use report::sort_sentence;
 use workload::number::{latency, number, throughput};
 
 use super::overview::names;
+use super::repetitions::{Repetitions, repetitions};
 use super::{RunSection, osds};
 use crate::charts::figure::{Figure, Figures};
 use crate::charts::{heat_map, percentiles, rate_over_time};
+use crate::fold::fold;
 use crate::heading::Look;
+
+/// More tests are not even listed until a reader opens the list: the table has their names.
+const LISTED_MAX: usize = 16;
 
 pub(super) fn section(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let names = names(results);
     let shown = osds::tests_shown(results);
-    let tests: Vec<Markup> =
-        shown.iter().map(|index| test(place, *index, &names[*index], figures)).collect();
-    let nothing_over_time = nothing_over_time(place);
+    let all = repetitions(results);
+    let tests: Vec<Markup> = all
+        .iter()
+        .filter(|test| test.indexes.iter().any(|index| shown.contains(index)))
+        .map(|test| self::test(place, test, &names, figures))
+        .collect();
+    let list = html! { div.tests { @for test in &tests { (test) } } };
     html! {
         section aria-labelledby=(place.within("tests")) {
             (place.part("tests", "Tests"))
-            @if tests.len() < results.len() {
+            @if tests.len() < all.len() {
                 p.notice {
-                    (tests.len()) " of " (results.len()) " tests: those of the slowest OSDs and of \
+                    (tests.len()) " of " (all.len()) " tests: those of the slowest OSDs and of \
                     a median one. The result document has all."
                 }
             }
-            @if let Some(why) = &nothing_over_time { p.notice { (why) } }
-            // With one chart each, two tests fit side by side.
-            div.tests.compact[nothing_over_time.is_some()] { @for test in &tests { (test) } }
+            @if let Some(why) = nothing_over_time(place) { p.notice { (why) } }
+            @if tests.len() > LISTED_MAX {
+                (fold(&html! { (tests.len()) " tests, each with its charts" }, &list))
+            } @else {
+                (list)
+            }
         }
     }
 }
 
-fn test(place: &RunSection<'_>, index: usize, name: &str, figures: &mut Figures) -> Markup {
+/// A test with its charts, or with those of each repetition.
+fn test(
+    place: &RunSection<'_>,
+    test: &Repetitions<'_>,
+    names: &[String],
+    figures: &mut Figures,
+) -> Markup {
+    let anchor = place.test(test.indexes[0]);
+    let name = format!("{anchor}-name");
+    let level = place.level().below();
+    let several = test.are_several();
+    let each: Vec<Markup> = test
+        .indexes
+        .iter()
+        .map(|index| repetition(place, *index, &names[*index], several, figures))
+        .collect();
+    html! {
+        article.test id=(anchor) aria-labelledby=(name) {
+            (fold(
+                &level.heading(Look::Title, Some(&name), &html! { (test.name()) }),
+                &html! { @for one in &each { (one) } },
+            ))
+        }
+    }
+}
+
+/// One time that a test ran. Of several, each has its own heading.
+fn repetition(
+    place: &RunSection<'_>,
+    index: usize,
+    name: &str,
+    of_several: bool,
+    figures: &mut Figures,
+) -> Markup {
     let document = place.document;
     let result = &document.results[index];
     let anchor = place.test(index);
@@ -43,22 +88,20 @@ fn test(place: &RunSection<'_>, index: usize, name: &str, figures: &mut Figures)
     // The name must identify the chart among many, even for those who hear only the name.
     let called = |what: &str| format!("{what}: {name}");
     let parts = percentiles::parts(result);
-    let level = place.level().below();
+    let level = place.level().below().below();
     let charts = [
         percentiles::figure(within("latency"), called("Latency by percentile"), &parts, published),
         heat_map::figure(within("heat"), called("Latency over time"), result),
         rate_over_time::figure(within("rate"), called("Rate over time"), result),
     ];
     html! {
-        article.test id=(anchor) aria-labelledby=(within("name")) {
-            (level.heading(Look::Title, Some(&within("name")), &html! { (name) }))
-            p.key { (key_figures(result)) }
-            @if let Some(said) = sort_sentence(result) { p { "Time: " (said) } }
-            @let notes = notes(result);
-            @if !notes.is_empty() { ul.notes { @for note in &notes { li { (note) } } } }
-            @let charts: Vec<Figure> = charts.into_iter().flatten().collect();
-            div.figures.beside[charts.len() == 3] { @for figure in charts { (figures.place(figure, level.below())) } }
-        }
+        @if of_several { (level.heading(Look::Title, None, &html! { (name) })) }
+        p.key { (key_figures(result)) }
+        @if let Some(said) = sort_sentence(result) { p { "Time: " (said) } }
+        @let notes = notes(result);
+        @if !notes.is_empty() { ul.notes { @for note in &notes { li { (note) } } } }
+        @let charts: Vec<Figure> = charts.into_iter().flatten().collect();
+        div.figures.beside[charts.len() == 3] { @for figure in charts { (figures.place(figure, level)) } }
     }
 }
 

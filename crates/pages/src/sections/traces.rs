@@ -11,6 +11,7 @@ use super::RunSection;
 use super::overview::names;
 use crate::charts::commit_time::{self, Traced};
 use crate::charts::figure::Figures;
+use crate::fold::fold;
 use crate::heading::{Level, Look};
 use crate::table::{Table, or_dash};
 
@@ -59,9 +60,10 @@ pub(super) fn commits(
     let all: Vec<Traced<'_>> =
         traces.iter().flat_map(|(name, trace)| traced(name, trace)).collect();
     let by_part = commit_time::by_part(format!("{anchor}-parts"), &all);
+    let is_only = all.len() == 1;
     let each = all.iter().enumerate().map(|(index, one)| {
         let anchor = format!("{anchor}-{}", index + 1);
-        kind(&anchor, level, one, figures)
+        kind(&anchor, level, one, is_only, figures)
     });
     let each: Vec<Markup> = each.collect();
     html! {
@@ -119,28 +121,39 @@ fn traced<'a>(name: &str, trace: &'a TraceRecord) -> Vec<Traced<'a>> {
     trace.anatomies.iter().map(named).collect()
 }
 
-fn kind(anchor: &str, level: Level, traced: &Traced<'_>, figures: &mut Figures) -> Markup {
+/// A kind of commits. Of several, each is closed at first.
+fn kind(
+    anchor: &str,
+    level: Level,
+    traced: &Traced<'_>,
+    is_only: bool,
+    figures: &mut Figures,
+) -> Markup {
     let words = AnatomyWords::of(traced.anatomy);
     let charts = [
         commit_time::waterfall(format!("{anchor}-waterfall"), traced),
         commit_time::distributions(format!("{anchor}-percentiles"), traced),
     ];
     let Anatomy { median, longest, .. } = traced.anatomy;
+    let name =
+        level.heading(Look::Title, Some(&format!("{anchor}-name")), &html! { (traced.name) });
+    let content = html! {
+        p.key { (words.title) ". " (words.commits) " " (traced.recorded) }
+        ul.notes {
+            li { "Per commit: " (words.per_commit) }
+            @if let Some(others) = &words.others { li { "Others: " (others) } }
+        }
+        div.figures {
+            @for figure in charts.into_iter().flatten() {
+                (figures.place(figure, level.below()))
+            }
+        }
+        (drawing("The median commit", median, level.below()))
+        @if longest.ns > median.ns { (drawing("The longest commit", longest, level.below())) }
+    };
     html! {
         article.test id=(anchor) aria-labelledby={ (anchor) "-name" } {
-            (level.heading(Look::Title, Some(&format!("{anchor}-name")), &html! { (traced.name) }))
-            p.key { (words.title) ". " (words.commits) " " (traced.recorded) }
-            ul.notes {
-                li { "Per commit: " (words.per_commit) }
-                @if let Some(others) = &words.others { li { "Others: " (others) } }
-            }
-            div.figures {
-                @for figure in charts.into_iter().flatten() {
-                    (figures.place(figure, level.below()))
-                }
-            }
-            (drawing("The median commit", median, level.below()))
-            @if longest.ns > median.ns { (drawing("The longest commit", longest, level.below())) }
+            @if is_only { (name) (content) } @else { (fold(&name, &content)) }
         }
     }
 }
@@ -180,7 +193,7 @@ fn drawing(title: &str, drawn: &Drawn, level: Level) -> Markup {
                     (scale.ticks(rows))
                 }
             }
-            details {
+            details.data {
                 summary {
                     (drawn.requests.len()) " requests" span.of { " of “" (title) "”" }
                 }
@@ -269,7 +282,7 @@ mod tests {
         let anatomies = vec![samples::fsync_on_ext4(100)];
         results[1].trace = Some(TraceRecord { anatomies, events: 1000, ..TraceRecord::default() });
         let document = samples::document(results);
-        crate::report(&[crate::Run { label: "check".to_owned(), document: &document }])
+        crate::report(&[crate::Run::new("check", &document)])
     }
 
     #[test]
@@ -295,7 +308,7 @@ mod tests {
     #[test]
     fn a_run_without_traces_has_no_such_section() {
         let document = samples::document(samples::check());
-        let page = crate::report(&[crate::Run { label: "check".to_owned(), document: &document }]);
+        let page = crate::report(&[crate::Run::new("check", &document)]);
         assert!(!page.contains("-commits\""));
     }
 }

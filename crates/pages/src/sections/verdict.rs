@@ -7,8 +7,10 @@ use super::RunSection;
 use crate::heading::Look;
 use crate::prose::prose;
 
+/// Findings that are listed below the grades, besides the first.
+const MORE_MAX: usize = 4;
 /// Steps of a grade's gauge.
-const STEPS: usize = 5;
+pub(crate) const STEPS: usize = 5;
 
 /// The grades with their reasons, and the titles of the findings.
 pub(super) fn section(place: &RunSection<'_>) -> Markup {
@@ -40,7 +42,7 @@ pub(super) fn section(place: &RunSection<'_>) -> Markup {
                     @for (fit_for, Fitness { grade, because }) in grades {
                         li class={ "grade " (grade.name()) } {
                             (place.level().below().heading(Look::Title, None, &html! { (fit_for.label()) }))
-                            p.word { (gauge(*grade)) strong { (grade.name()) } }
+                            p.word { (gauge(*grade)) strong { span.sign aria-hidden="true" { (sign(*grade)) } (grade.name()) } }
                             p { (prose(because)) }
                         }
                     }
@@ -49,10 +51,14 @@ pub(super) fn section(place: &RunSection<'_>) -> Markup {
             @if let Some(sentence) = grades_under_each_setting(document) {
                 p { (prose(&sentence)) }
             }
-            @if document.findings.len() > 1 {
+            @let others = document.findings.len().saturating_sub(1);
+            @if others > 0 {
                 ul.more {
-                    @for (index, finding) in document.findings.iter().enumerate().skip(1) {
+                    @for (index, finding) in document.findings.iter().enumerate().skip(1).take(MORE_MAX) {
                         li { a href={ "#" (place.within(&format!("finding-{}", index + 1))) } { (prose(&finding.title)) } }
+                    }
+                    @if others > MORE_MAX {
+                        li { a href={ "#" (place.within("findings")) } { (others - MORE_MAX) " more" } }
                     }
                 }
             }
@@ -74,18 +80,34 @@ fn grades_under_each_setting(document: &RunDocument) -> Option<String> {
 
 /// As many filled marks as the grade is worth, readable without colour.
 fn gauge(grade: Grade) -> Markup {
-    let filled = match grade {
+    html! {
+        span.gauge aria-hidden="true" {
+            @for step in 0..STEPS { span.filled[step < filled(grade)] {} }
+        }
+    }
+}
+
+/// How many of a gauge's marks are filled.
+pub(crate) const fn filled(grade: Grade) -> usize {
+    match grade {
         Grade::Unknown => 0,
         Grade::Unfit => 1,
         Grade::Poor => 2,
         Grade::Fair => 3,
         Grade::Good => 4,
         Grade::Excellent => 5,
-    };
-    html! {
-        span.gauge aria-hidden="true" {
-            @for step in 0..STEPS { span.filled[step < filled] {} }
-        }
+    }
+}
+
+/// A sign before the word, so that colour is never what tells two grades apart.
+pub(crate) const fn sign(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Unknown => "?",
+        Grade::Unfit => "✗",
+        Grade::Poor => "!",
+        Grade::Fair => "~",
+        Grade::Good => "✓",
+        Grade::Excellent => "✓✓",
     }
 }
 

@@ -1,11 +1,14 @@
 //! A comparison as texts and table cells, independent of the output: terminal, Markdown or HTML.
 
 use compare::{
-    Against, Direction, Metric, MetricComparison, Operation, Point, TestComparison, Undecided,
-    UnpairedReason, Verdict,
+    Against, Direction, GroupRecord, Metric, MetricComparison, Operation, Point, Samples,
+    TestComparison, Undecided, UnpairedReason, Verdict,
 };
 
-use super::{Figures, figure_name, interval, ratio, sentence, value, verdict};
+use super::words::{
+    bound, change, figure_name, interval, percent_up, ratio, unknown, value, with_unit,
+};
+use super::{Figures, answer};
 use crate::columns::NONE;
 
 /// A candidate compared with its baseline, as texts.
@@ -31,15 +34,56 @@ pub struct FigureView {
     pub ratio: String,
     /// Confidence interval of the ratio.
     pub interval: String,
-    /// For example `2.1 times as fast` or `noise`; empty if inconclusive.
+    /// For example `2.1× faster` or `noise`; empty if inconclusive.
     pub verdict: String,
-    /// `true` if the change is an improvement; `None` if no difference is certain.
+    /// Better or worse; `None` if no difference is certain.
+    pub direction: Option<Direction>,
+}
+
+/// A test of both sides in one line, as texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestView {
+    /// The test's name; where the line is about another figure than the rate, that figure's.
+    pub name: String,
+    /// True for a further line of the test above.
+    pub is_further: bool,
+    /// The baseline's value with its unit.
+    pub baseline: String,
+    /// The candidate's value with its unit.
+    pub candidate: String,
+    /// The difference in words: `2.1× slower`, `same within 4 %`.
+    pub difference: String,
+    /// For example `significant`, `not significant`, `exact`, `unknown: too short`.
+    pub significance: &'static str,
+    /// Better or worse; `None` if no difference is certain.
     pub direction: Option<Direction>,
 }
 
 impl<'a> ComparisonView<'a> {
+    /// The answer in one sentence.
+    pub fn answer(&self) -> String {
+        answer::answer(self.against, self.names)
+    }
+
+    /// What the answer leaves out: its test, the others, those that are not compared. May be empty.
+    pub fn addition(&self) -> String {
+        answer::addition(self.against)
+    }
+
+    /// The answer and the addition.
     pub fn sentence(&self) -> String {
-        sentence::sentence(self.against, self.names)
+        format!("{} {}", self.answer(), self.addition()).trim_end().to_owned()
+    }
+
+    /// What would decide an open question: how long the tests must run, with the command.
+    pub fn advice(&self, baseline: &GroupRecord) -> Option<String> {
+        answer::advice(baseline, self.against)
+    }
+
+    /// A line for each test, and one for its 99th percentile if that certainly changed and the rate
+    /// did not, or in the other direction.
+    pub fn lines(&self) -> Vec<TestView> {
+        self.against.tests.iter().flat_map(lines).collect()
     }
 
     /// Each test (with its name on the other side if that differs) and its figures.
@@ -66,7 +110,7 @@ impl<'a> ComparisonView<'a> {
             }
         }
         // An interval that includes 1 is visible in the table.
-        reasons.retain(|(because, _)| *because != Undecided::Noise);
+        reasons.retain(|(because, _)| !matches!(because, Undecided::Noise | Undecided::Identical));
         let mut lines: Vec<String> = reasons
             .into_iter()
             .map(|(because, names)| format!("{}: no verdict, {because}.", names.join(", ")))
@@ -74,7 +118,21 @@ impl<'a> ComparisonView<'a> {
         for test in &self.against.tests {
             lines.extend(test.notes.iter().map(|note| format!("{}: {note}.", test.test)));
         }
+        lines.extend(self.single_runs());
         lines
+    }
+
+    /// A caveat if the intervals do not contain what differs from run to run.
+    fn single_runs(&self) -> Option<String> {
+        let mut figures = self.against.tests.iter().flat_map(|test| &test.metrics);
+        let is_single = |figure: &MetricComparison| {
+            figure.interval.is_some_and(|interval| interval.from != Samples::Runs)
+        };
+        figures.any(is_single).then(|| {
+            "One run on each side: the intervals do not contain what differs from run to run. \
+             Several runs per side, joined by commas, show that."
+                .to_owned()
+        })
     }
 
     /// Tests that were not compared, each with the reason.
@@ -102,6 +160,60 @@ impl<'a> ComparisonView<'a> {
     }
 }
 
+fn lines(test: &TestComparison) -> Vec<TestView> {
+    let Some(leading) = test.leading() else { return Vec::new() };
+    let line = |name: String, figure: &MetricComparison| TestView {
+        name,
+        is_further: !std::ptr::eq(figure, leading),
+        baseline: with_unit(figure.metric, figure.baseline),
+        candidate: with_unit(figure.metric, figure.candidate),
+        difference: difference(figure),
+        significance: match figure.verdict {
+            Verdict::Different { .. } if figure.exact => "exact",
+            Verdict::Different { .. } => "significant",
+            Verdict::Open { because } => unknown(because),
+        },
+        direction: direction(figure),
+    };
+    let mut lines = vec![line(title(test), leading)];
+    let tail = shown(test, Figures::Leading)
+        .find(|figure| matches!(figure.metric, Metric::Latency(_, Point::P99)));
+    let is_certain = |tail: &&MetricComparison| {
+        direction(tail).is_some() && direction(tail) != direction(leading)
+    };
+    lines.extend(tail.filter(is_certain).map(|tail| line(figure_name(tail.metric), tail)));
+    lines
+}
+
+fn direction(figure: &MetricComparison) -> Option<Direction> {
+    match figure.verdict {
+        Verdict::Different { direction } => Some(direction),
+        Verdict::Open { .. } => None,
+    }
+}
+
+/// The difference in words: `2.1× slower`, `same within 4 %`, `identical`.
+fn difference(figure: &MetricComparison) -> String {
+    match (figure.verdict, bound(figure), figure.ratio) {
+        (Verdict::Open { because: Undecided::Identical }, ..) => "identical".to_owned(),
+        // The figures of a partial run would be mistaken for those of a complete one.
+        (Verdict::Open { because: Undecided::BrokenOff { .. } }, ..) => NONE.to_owned(),
+        (_, Some(bound), _) => format!("same within {}", percent_up(bound)),
+        (_, None, Some(ratio)) if ratio > 0.0 => change(ratio, figure.metric),
+        _ => NONE.to_owned(),
+    }
+}
+
+/// The verdict in words: `2.1× faster`; empty if nothing is known.
+fn verdict(figure: &MetricComparison) -> String {
+    match (figure.verdict, figure.ratio) {
+        (Verdict::Different { .. }, Some(ratio)) => change(ratio, figure.metric),
+        (Verdict::Open { because: Undecided::Identical }, _) => "identical".to_owned(),
+        (Verdict::Open { because }, _) if because.is_noise() => "noise".to_owned(),
+        _ => String::new(),
+    }
+}
+
 fn figure_view(figure: &MetricComparison) -> FigureView {
     FigureView {
         name: figure_name(figure.metric),
@@ -110,10 +222,7 @@ fn figure_view(figure: &MetricComparison) -> FigureView {
         ratio: figure.ratio.map_or(NONE.to_owned(), ratio),
         interval: interval(figure),
         verdict: verdict(figure),
-        direction: match figure.verdict {
-            Verdict::Different { direction } => Some(direction),
-            Verdict::Open { .. } => None,
-        },
+        direction: direction(figure),
     }
 }
 
@@ -137,10 +246,11 @@ fn shown(test: &TestComparison, figures: Figures) -> impl Iterator<Item = &Metri
     let waited_for = asked.into_iter().find(|&operation| of(operation));
     let leads = move |figure: &&MetricComparison| match (figures, figure.metric) {
         (Figures::All, _) | (Figures::Leading, Metric::SortS) => true,
+        (Figures::Rate, Metric::Latency(..)) => false,
         (Figures::Leading, Metric::Latency(operation, point)) => {
             Some(operation) == waited_for && point != Point::Mean
         }
-        (Figures::Leading, rate) => rate.name() == test.leading,
+        (Figures::Rate | Figures::Leading, figure) => figure.name() == test.leading,
     };
     test.metrics.iter().filter(leads)
 }

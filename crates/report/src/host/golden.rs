@@ -27,7 +27,8 @@ fn page(name: &str) -> String {
 #[test]
 fn a_server_with_two_sockets() {
     insta::assert_snapshot!(page("nvme-server"), @"
-    host         Linux 6.12.48+deb13-amd64, 32 × Intel(R) Xeon(R) Gold 6334 CPU @ 3.60GHz, 503 GiB memory, governor powersave
+    host         Linux 6.12.48+deb13-amd64, 32 × Intel(R) Xeon(R) Gold 6334 CPU @ 3.60GHz, 503 GiB
+                 memory, governor powersave
 
     Costs latency
       NVMe power states (APST): states that take up to 100000 µs to enter and leave are allowed
@@ -101,7 +102,8 @@ fn a_server_with_two_sockets() {
 #[test]
 fn a_box_behind_a_raid_card() {
     insta::assert_snapshot!(page("raid-card-homelab"), @"
-    host         Linux 6.8.12-9-pve, 4 × Intel(R) Xeon(R) CPU E3-1230 v3 @ 3.30GHz, 31.2 GiB memory, governor ondemand
+    host         Linux 6.8.12-9-pve, 4 × Intel(R) Xeon(R) CPU E3-1230 v3 @ 3.30GHz, 31.2 GiB memory,
+                 governor ondemand
 
     Dangerous: data may be lost
       /: barriers: ext4 is mounted with `nobarrier`
@@ -183,7 +185,8 @@ fn a_box_behind_a_raid_card() {
 #[test]
 fn a_raid5() {
     insta::assert_snapshot!(page("md-raid5"), @"
-    host         Linux 5.15.0-119-generic, 8 × AMD Ryzen 7 PRO 5850U with Radeon Graphics, 30.8 GiB memory
+    host         Linux 5.15.0-119-generic, 8 × AMD Ryzen 7 PRO 5850U with Radeon Graphics, 30.8 GiB
+                 memory
 
     Dangerous: data may be lost
       md0: consistency after a power cut: raid5 of sda1, sdb1, sdc1, policy resync
@@ -277,7 +280,8 @@ fn a_raid5() {
 #[test]
 fn a_cloud_machine() {
     insta::assert_snapshot!(page("cloud-vm"), @"
-    host         Linux 6.1.0-25-cloud-amd64, 2 × QEMU Virtual CPU version 2.5+, 3.82 GiB memory, KVM, clock kvm-clock
+    host         Linux 6.1.0-25-cloud-amd64, 2 × QEMU Virtual CPU version 2.5+, 3.82 GiB memory, KVM,
+                 clock kvm-clock
 
     Costs latency
       /: discard: mounted with `discard`
@@ -344,7 +348,8 @@ fn what_settings_cost() {
     nothing.measured_governor = Some(effect(&[(67.0, 60.0), (61.0, 60.0), (59.0, 60.0)]));
     nothing.not_measured.push("every CPU already has the governor performance".to_owned());
     insta::assert_snapshot!(host_page(&nothing, &Look::plain()), @"
-    host         Linux 6.1.0-25-cloud-amd64, 2 × QEMU Virtual CPU version 2.5+, 3.82 GiB memory, KVM, clock kvm-clock
+    host         Linux 6.1.0-25-cloud-amd64, 2 × QEMU Virtual CPU version 2.5+, 3.82 GiB memory, KVM,
+                 clock kvm-clock
 
     No facts about this machine: are /proc and /sys mounted?
 

@@ -29,10 +29,11 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     for result in results {
         if let (true, Some(sync)) = (result.test.starts_with("etcd"), result.sync_us) {
             let verdict = if sync.p99 < ETCD_SYNC_P99_US { "within" } else { "above" };
-            verdicts += &format!(
-                "  etcd requires a sync p99 below 10 ms: {} is {verdict} that.\n",
+            let words = format!(
+                "etcd requires a sync p99 below 10 ms: {} is {verdict} that.",
                 latency(sync.p99)
             );
+            verdicts += &look.hanging("  ", &words);
         }
     }
     table + &verdicts

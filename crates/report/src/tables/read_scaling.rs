@@ -20,11 +20,13 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         Some(format!("{} x", number(result.iops / alone.iops)))
     };
     Columns::<TestResult>::new()
-        .with(Column::left("pattern"), |result| result.workload.pattern.map(Pattern::name))
+        .with(Column::left("pattern").may_drop(2), |result| {
+            result.workload.pattern.map(Pattern::name)
+        })
         .with(Column::right("size"), size)
         .with(Column::right("depth"), |result| result.workload.depth.to_string())
         .with(Column::right("IOPS"), |result| number(result.iops))
-        .with(Column::right("MiB/s"), |result| throughput(result.mib_per_s))
+        .with(Column::right("MiB/s").may_drop(1), |result| throughput(result.mib_per_s))
         .with(Column::right("p50"), p50)
         .with(Column::right("p99"), p99)
         .with(Column::right("of depth 1"), of_depth_1)

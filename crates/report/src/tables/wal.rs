@@ -12,12 +12,12 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let mut table = Columns::<TestResult>::new()
         .with(Column::left(""), |result| format!("  {}", title_and_row(result).1))
         .with(Column::right("ops/sec"), |result| format!("{:.3}", per_second(result)))
-        .with(Column::right("usecs/op"), |result| {
+        .with(Column::right("usecs/op").may_drop(2), |result| {
             format!("{:.0}", if result.iops > 0.0 { 1e6 / per_second(result) } else { 0.0 })
         })
-        .with(Column::right("p50"), p50)
+        .with(Column::right("p50").may_drop(1), p50)
         .with(Column::right("p99"), p99)
-        .with(Column::right("max").may_drop(1), max)
+        .with(Column::right("max").may_drop(3), max)
         .with(Column::left(""), |result| {
             let fastest = is_fastest(result, title_and_row(result).0, results);
             Cell::styled(if fastest { "fastest" } else { "" }, look.palette.good)

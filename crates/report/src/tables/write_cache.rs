@@ -110,11 +110,11 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         counted(first, |result| result.proof.device?.write_amplification().map(number))
     };
     let mut table = Columns::<TestResult>::new()
-        .with(Column::left("test"), |first| {
+        .with(Column::prose("test"), |first| {
             let pattern = first.workload.pattern.map_or("steps", Pattern::name);
             format!("{pattern} {}, depth {}", size(first), first.workload.depth)
         })
-        .with(Column::left("sync"), |first| sync_column(key(first).3, key(first).4))
+        .with(Column::prose("sync"), |first| sync_column(key(first).3, key(first).4))
         .with(Column::left("unit"), |first| if is_large(first) { "MiB/s" } else { "IOPS" })
         .with(Column::right("as found").optional(), |first| figure(first, WriteCache::Unchanged))
         .with(Column::right("cache off").optional(), |first| figure(first, WriteCache::Off))
@@ -167,46 +167,53 @@ mod golden {
     #[test]
     fn the_matrix() {
         insta::assert_snapshot!(table(&both(), &Look::plain()), @"
-        test                        sync                  unit   cache off   cache on  off : on
+        test                      sync                  unit   cache off   cache on  off : on  KiB/request
         baseline: without syncs
-        write 4 KiB, depth 1        none                  IOPS      66,667     66,667       1 x
-        write 4 KiB, depth 4        none                  IOPS     202,096    202,096       1 x
-        write 4 KiB, depth 32       none                  IOPS   1,066,667  1,066,667       1 x
-        write 4 KiB, depth 128      none                  IOPS   3,233,529  3,233,529       1 x
-        randwrite 4 KiB, depth 1    none                  IOPS      66,667     66,667       1 x
-        randwrite 4 KiB, depth 4    none                  IOPS     202,096    202,096       1 x
-        randwrite 4 KiB, depth 32   none                  IOPS   1,066,667  1,066,667       1 x
-        randwrite 4 KiB, depth 128  none                  IOPS   3,233,529  3,233,529       1 x
+        write 4 KiB, depth 1      none                  IOPS      66,667     66,667       1 x        2 : 2
+        write 4 KiB, depth 4      none                  IOPS     202,096    202,096       1 x        2 : 2
+        write 4 KiB, depth 32     none                  IOPS   1,066,667  1,066,667       1 x        2 : 2
+        write 4 KiB, depth 128    none                  IOPS   3,233,529  3,233,529       1 x        2 : 2
+        randwrite 4 KiB, depth 1  none                  IOPS      66,667     66,667       1 x        2 : 2
+        randwrite 4 KiB, depth 4  none                  IOPS     202,096    202,096       1 x        2 : 2
+        randwrite 4 KiB, depth    none                  IOPS   1,066,667  1,066,667       1 x        2 : 2
+        32
+        randwrite 4 KiB, depth    none                  IOPS   3,233,529  3,233,529       1 x        2 : 2
+        128
         journal: sequential commits
-        write 4 KiB, depth 1        fsync                 IOPS      22,222        487    45.7 x
-        write 4 KiB, depth 1        fdatasync             IOPS      25,000        583    42.9 x
-        write 4 KiB, depth 1        o_sync, asynchronous  IOPS      21,053        449    46.8 x
-        write 4 KiB, depth 1        o_sync, pwrite        IOPS      21,053        449    46.8 x
+        write 4 KiB, depth 1      fsync                 IOPS      22,222        487    45.7 x        2 : 2
+        write 4 KiB, depth 1      fdatasync             IOPS      25,000        583    42.9 x        2 : 2
+        write 4 KiB, depth 1      o_sync, asynchronous  IOPS      21,053        449    46.8 x        2 : 2
+        write 4 KiB, depth 1      o_sync, pwrite        IOPS      21,053        449    46.8 x        2 : 2
         worst case: random commits
-        randwrite 4 KiB, depth 1    fsync                 IOPS      22,222        487    45.7 x
-        randwrite 4 KiB, depth 1    fdatasync             IOPS      25,000        583    42.9 x
-        randwrite 4 KiB, depth 1    o_sync, asynchronous  IOPS      21,053        449    46.8 x
-        randwrite 4 KiB, depth 1    o_sync, pwrite        IOPS      21,053        449    46.8 x
+        randwrite 4 KiB, depth 1  fsync                 IOPS      22,222        487    45.7 x        2 : 2
+        randwrite 4 KiB, depth 1  fdatasync             IOPS      25,000        583    42.9 x        2 : 2
+        randwrite 4 KiB, depth 1  o_sync, asynchronous  IOPS      21,053        449    46.8 x        2 : 2
+        randwrite 4 KiB, depth 1  o_sync, pwrite        IOPS      21,053        449    46.8 x        2 : 2
         other: commits at depth, large blocks
-        write 4 KiB, depth 4        fsync                 IOPS      22,222        487    45.7 x
-        write 4 KiB, depth 4        fsync=4               IOPS      22,222        487    45.7 x
-        write 4 KiB, depth 4        o_sync                IOPS      63,820      1,362    46.8 x
-        write 4 KiB, depth 32       fsync                 IOPS      22,222        487    45.7 x
-        write 4 KiB, depth 32       fsync=32              IOPS      22,222        487    45.7 x
-        write 4 KiB, depth 32       o_sync                IOPS     336,842      7,191    46.8 x
-        write 4 KiB, depth 128      fsync                 IOPS      22,222        487    45.7 x
-        write 4 KiB, depth 128      o_sync                IOPS   1,021,114     21,799    46.8 x
-        randwrite 4 KiB, depth 4    fsync                 IOPS      22,222        487    45.7 x
-        randwrite 4 KiB, depth 4    fsync=4               IOPS      22,222        487    45.7 x
-        randwrite 4 KiB, depth 4    o_sync                IOPS      63,820      1,362    46.8 x
-        randwrite 4 KiB, depth 32   fsync                 IOPS      22,222        487    45.7 x
-        randwrite 4 KiB, depth 32   fsync=32              IOPS      22,222        487    45.7 x
-        randwrite 4 KiB, depth 32   o_sync                IOPS     336,842      7,191    46.8 x
-        randwrite 4 KiB, depth 128  fsync                 IOPS      22,222        487    45.7 x
-        randwrite 4 KiB, depth 128  o_sync                IOPS   1,021,114     21,799    46.8 x
-        write 4 MiB, depth 32       none                  MiB/s      8,325      8,325       1 x
-        write 4 MiB, depth 32       fsync                 MiB/s        518        411    1.26 x
-        write 4 MiB, depth 32       o_sync                MiB/s      8,290      6,466    1.28 x
+        write 4 KiB, depth 4      fsync                 IOPS      22,222        487    45.7 x        2 : 2
+        write 4 KiB, depth 4      fsync=4               IOPS      22,222        487    45.7 x        2 : 2
+        write 4 KiB, depth 4      o_sync                IOPS      63,820      1,362    46.8 x        2 : 2
+        write 4 KiB, depth 32     fsync                 IOPS      22,222        487    45.7 x        2 : 2
+        write 4 KiB, depth 32     fsync=32              IOPS      22,222        487    45.7 x        2 : 2
+        write 4 KiB, depth 32     o_sync                IOPS     336,842      7,191    46.8 x        2 : 2
+        write 4 KiB, depth 128    fsync                 IOPS      22,222        487    45.7 x        2 : 2
+        write 4 KiB, depth 128    o_sync                IOPS   1,021,114     21,799    46.8 x        2 : 2
+        randwrite 4 KiB, depth 4  fsync                 IOPS      22,222        487    45.7 x        2 : 2
+        randwrite 4 KiB, depth 4  fsync=4               IOPS      22,222        487    45.7 x        2 : 2
+        randwrite 4 KiB, depth 4  o_sync                IOPS      63,820      1,362    46.8 x        2 : 2
+        randwrite 4 KiB, depth    fsync                 IOPS      22,222        487    45.7 x        2 : 2
+        32
+        randwrite 4 KiB, depth    fsync=32              IOPS      22,222        487    45.7 x        2 : 2
+        32
+        randwrite 4 KiB, depth    o_sync                IOPS     336,842      7,191    46.8 x        2 : 2
+        32
+        randwrite 4 KiB, depth    fsync                 IOPS      22,222        487    45.7 x        2 : 2
+        128
+        randwrite 4 KiB, depth    o_sync                IOPS   1,021,114     21,799    46.8 x        2 : 2
+        128
+        write 4 MiB, depth 32     none                  MiB/s      8,325      8,325       1 x        2 : 2
+        write 4 MiB, depth 32     fsync                 MiB/s        518        411    1.26 x        2 : 2
+        write 4 MiB, depth 32     o_sync                MiB/s      8,290      6,466    1.28 x        2 : 2
         ");
     }
 

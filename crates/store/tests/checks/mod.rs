@@ -6,7 +6,7 @@
 use samples::document::{checked, modelled};
 use std::time::Duration;
 
-use measurement::{Histogram, RunDocument, TargetKind, TestResult};
+use measurement::{Histogram, RunDocument, TargetKind, TestResult, Use};
 use store::{
     End, Filter, HostScope, Inserted, Location, Origin, Problem, RunId, State, Store, Tag, Which,
 };
@@ -19,7 +19,7 @@ pub struct Place {
 
 type Check = fn(&Place);
 
-pub const CHECKS: [(&str, Check); 21] = [
+pub const CHECKS: [(&str, Check); 22] = [
     ("reading creates no store", reading_makes_no_store),
     ("the last run is one's own", the_last_run_is_ones_own),
     ("runs before one measured the same", runs_before_one_measured_the_same),
@@ -35,6 +35,7 @@ pub const CHECKS: [(&str, Check); 21] = [
     ("filters narrow", filters_narrow),
     ("special characters of patterns are literal", signs_of_patterns_stand_for_themselves),
     ("tags and notes", tags_and_notes),
+    ("lists have label, grade and headline", lists_have_label_grade_and_headline),
     ("deleting", deleting),
     ("missing runs", what_is_not_there),
     ("stores are copied by identity", stores_are_copied_by_identity),
@@ -473,6 +474,41 @@ fn tags_and_notes(place: &Place) {
     assert_eq!(store.get(id).unwrap().summary.note, "two");
     store.note(id, "").unwrap();
     assert_eq!(store.get(id).unwrap().summary.note, "");
+}
+
+fn lists_have_label_grade_and_headline(place: &Place) {
+    let mut store = open(&place.here);
+    let labelled = RunDocument { label: Some("new rack".to_owned()), ..checked() };
+    // A run gets its grade at its end; until then its first test with commits stands for it.
+    let begun = RunDocument {
+        results: Vec::new(),
+        fitness: std::collections::BTreeMap::new(),
+        ..labelled.clone()
+    };
+    let run = store.begin(&begun, &Origin::default()).unwrap();
+    for result in &labelled.results {
+        store.append(run, result).unwrap();
+    }
+    let listed = |store: &mut Store| store.list(&Filter::default()).unwrap().remove(0);
+    let before = listed(&mut store);
+    assert_eq!((before.label.as_deref(), before.log_grade), (Some("new rack"), None));
+    assert!(before.headline.unwrap().is_commit);
+    store.finish(run, &labelled, End::Complete).unwrap();
+    let after = listed(&mut store);
+    assert_eq!(after.log_grade, Some(labelled.fitness[&Use::DatabaseLog].grade));
+    assert_eq!(after.headline.unwrap().test, "write + fsync");
+    assert_eq!(store.get(run).unwrap().document.label.as_deref(), Some("new rack"));
+    // Of other blocks first, single 4 KiB commits stand for the run.
+    let mut reordered = at(checked(), "2026-05-05T00:00:00Z", "check");
+    reordered.results.reverse();
+    keep(&mut store, &reordered, &Origin::default());
+    let listed = store.list(&Filter::default()).unwrap();
+    assert!(listed.iter().all(|run| {
+        let result = checked();
+        let name = &run.headline.as_ref().unwrap().test;
+        let test = result.results.iter().find(|result| &result.test == name).unwrap();
+        (test.workload.block_bytes, test.workload.jobs) == (4096, 1)
+    }));
 }
 
 fn deleting(place: &Place) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleet::map::{Map, Row};
+use fleet::outliers::RATIO_MIN;
 use maud::{Markup, html};
 use pages::fleet::{columns_section, map_section};
 use pages::table::Table;
@@ -12,7 +13,7 @@ use workload::number::number;
 use super::frame::{Here, plain};
 use super::list::{self, Wrong, pager};
 use crate::assets::Needs;
-use crate::query::Query;
+use crate::query::{HISTORY, Query};
 
 pub const ROWS_PER_PAGE: usize = 100;
 
@@ -29,6 +30,9 @@ pub fn page(query: &Query, figures: &Figures) -> String {
                 (number(map.rows.len() as f64)) (if map.rows.len() == 1 { " drive" } else { " drives" })
                 " in " (map.suite) ", the newest run of each"
             }
+        }
+        @if let Some(model) = model {
+            p.meta { a href=(Query::by(&HISTORY, "model", model)) { "How its latency changed over time" } }
         }
         (filter(query, &Vec::new()))
         @if maps.len() > 1 { (suites(query, &maps)) }
@@ -107,14 +111,14 @@ fn models(query: &Query, map: &Map) -> Markup {
 
 /// How many of a model's drives have each firmware, and how many of them are slow.
 fn firmwares(map: &Map) -> Markup {
-    const SLOW: f64 = 1.25;
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for row in &map.rows {
         let (drives, slow) = counts.entry(row.firmware.as_deref().unwrap_or("–")).or_default();
         *drives += 1;
-        *slow += usize::from(row.worst() >= SLOW);
+        *slow += usize::from(row.worst() > RATIO_MIN);
     }
-    let mut table = Table::new(["firmware", "drives", "slower by a quarter or more in a test"]);
+    let slower = format!("more than {RATIO_MIN} × as slow in a test");
+    let mut table = Table::new(["firmware", "drives", &slower]);
     let rows = counts.into_iter().map(|(firmware, (drives, slow))| {
         vec![firmware.to_owned(), drives.to_string(), slow.to_string()]
     });

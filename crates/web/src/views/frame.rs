@@ -10,6 +10,7 @@ use crate::assets::Needs;
 pub enum Here {
     Runs,
     Fleet,
+    History,
     Live,
     Elsewhere,
 }
@@ -39,6 +40,7 @@ fn navigation(here: Here) -> Markup {
                 ul {
                     (link(Here::Runs, "/", "Runs"))
                     (link(Here::Fleet, "/fleet", "Fleet"))
+                    (link(Here::History, "/history", "History"))
                     (link(Here::Live, "/live", "Running now"))
                 }
             }

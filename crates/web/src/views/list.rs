@@ -6,7 +6,7 @@ use workload::number::latency;
 
 use super::frame::{Here, plain};
 use crate::assets::Needs;
-use crate::query::{Query, RUNS_PER_PAGE};
+use crate::query::{LIST, Query, RUNS_PER_PAGE};
 
 /// The invalid fields of the filter, each with a message.
 pub type Wrong = Vec<(&'static str, String)>;
@@ -129,11 +129,11 @@ fn row(run: &Summary) -> Markup {
             }
             td {
                 (minute(run.at))
-                @if let Some(host) = &run.host { div.faint { a href=(Query::by("host", host)) { (host) } } }
+                @if let Some(host) = &run.host { div.faint { a href=(Query::by(&LIST, "host", host)) { (host) } } }
             }
-            td.wide { (drives(run)) div.faint { (run.target) } }
+            td.wide { @match drives(run) { Some(drives) => { (drives) div.faint { (run.target) } }, None => (run.target) } }
             td {
-                a href=(Query::by("suite", &run.suite)) { (run.suite) }
+                a href=(Query::by(&LIST, "suite", &run.suite)) { (run.suite) }
                 div.faint { (run.tests) (if run.tests == 1 { " test" } else { " tests" }) }
             }
             @match &run.headline {
@@ -148,17 +148,17 @@ fn row(run: &Summary) -> Markup {
     }
 }
 
-/// The models of a run's drives, or their serial numbers.
-pub fn drives(run: &Summary) -> String {
-    let name = |drive: &store::DriveName| {
-        drive.model.clone().or_else(|| drive.serial.clone()).unwrap_or_default()
-    };
-    run.drives.iter().map(name).collect::<Vec<_>>().join(", ")
+/// The models of a run's drives; `None` if no drive has one. A serial number is not a name.
+fn drives(run: &Summary) -> Option<String> {
+    let mut models: Vec<&str> =
+        run.drives.iter().filter_map(|drive| drive.model.as_deref()).collect();
+    models.dedup();
+    (!models.is_empty()).then(|| models.join(", "))
 }
 
 /// A tag as a link to all runs that have it.
 pub fn tag_link(tag: &Tag) -> Markup {
-    html! { a.tag href=(Query::by("tag", tag.as_str())) { (tag) } }
+    html! { a.tag href=(Query::by(&LIST, "tag", tag.as_str())) { (tag) } }
 }
 
 /// A time to the minute.

@@ -34,7 +34,7 @@ pub fn page(running: &[Running], here: &Location) -> String {
             @if running.is_empty() {
                 p { "Nothing is being measured by this user on this machine. A test that you \
                      start, such as" }
-                pre { code { "flushmark run fsync-study --target /var/lib" } }
+                pre { code { "flushmark run fsync-study /var/lib" } }
                 p { "appears here within a second. Finished runs are listed under " a href="/" { "Runs" } "." }
             }
             @for run in &runs { (run) }

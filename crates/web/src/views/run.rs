@@ -6,32 +6,36 @@ use pages::Run;
 use store::{State, StoredRun, Summary};
 
 use super::frame::{Here, with_charts};
-use super::list::{drives, minute, tag_link};
+use super::list::{minute, tag_link};
 use crate::assets::Needs;
+use crate::query::{HISTORY, Query};
 
 /// The page of a run. `form_secret` is included in its forms.
 pub fn page(kept: &StoredRun, form_secret: &str) -> String {
     let StoredRun { summary, document } = kept;
-    let runs = [Run { label: label(summary), document }];
+    let runs = [named(summary, document)];
     let content = pages::content_after(&of_store(summary, form_secret), &runs);
     with_charts(
-        &format!("Run {}: {}", summary.id, pages::sections::tab_title(&runs)),
+        &format!("Run {}: {}", summary.id, pages::naming::tab_title(&runs)),
         Here::Runs,
         &content,
         Needs::Plain,
     )
 }
 
-/// The label of a run in charts and comparisons.
-pub fn label(summary: &Summary) -> String {
-    let drives = drives(summary);
-    let what = if drives.is_empty() { &summary.target } else { &drives };
-    format!("#{} {what}", summary.id)
+/// A stored run as pages show it.
+pub fn named<'a>(summary: &Summary, document: &'a RunDocument) -> Run<'a> {
+    Run { host: summary.host.clone(), ..Run::new(format!("#{}", summary.id), document) }
 }
 
 /// The report as a self-contained file.
 pub fn report(summary: &Summary, document: &RunDocument) -> String {
-    pages::report(&[Run { label: label(summary), document }])
+    pages::report(&[named(summary, document)])
+}
+
+/// The result as a picture for a forum or a ticket.
+pub fn card(summary: &Summary, document: &RunDocument) -> String {
+    pages::card(&named(summary, document))
 }
 
 fn of_store(run: &Summary, form_secret: &str) -> Markup {
@@ -50,6 +54,15 @@ fn of_store(run: &Summary, form_secret: &str) -> Markup {
                     State::Interrupted => { " · " strong { "interrupted" } ": these tests were \
                         measured before it stopped" }
                 }
+                @for drive in &run.drives {
+                    @if let Some(model) = &drive.model {
+                        " · " a href=(Query::by(&HISTORY, "model", model)) { "History of " (model) }
+                    }
+                }
+                @if let Some(host) = &run.host {
+                    " · " a href=(Query::by(&HISTORY, "host", host)) { "History of " (host) }
+                }
+                " · " a href={ "/run/" (id) "/card.svg" } download={ "run-" (id) ".svg" } { "Card for a forum or ticket" }
                 " · " a href={ "/run/" (id) "/report.html" } download={ "run-" (id) ".html" } { "Report as a file" }
                 " · " a href={ "/run/" (id) ".json" } download={ "run-" (id) ".json" } { "Result as JSON" }
             }

@@ -7,7 +7,7 @@ use super::options::{ANYTHING, FioOption, OPTIONS, Role};
 const OPENING: &str = "\
 # fio job files and command lines
 
-`flushmark run job.fio --target DIRECTORY` runs fio's job files: sections, `[global]`, comments
+`flushmark run job.fio DIRECTORY` runs fio's job files: sections, `[global]`, comments
 (`#`, `;`), `${NAME}` for environment variables, and the options below. Any other option is rejected
 by name, because silently ignoring an option would change what is measured. The [plan file](plan.md)
 covers everything else that flushmark can do; zones, processors, computations, exchanges of

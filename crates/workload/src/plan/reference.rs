@@ -8,7 +8,7 @@ use super::value::description;
 const OPENING: &str = "\
 # The plan file
 
-A plan is a TOML file with a list of tests. `flushmark run plan.toml --target DIRECTORY` runs them
+A plan is a TOML file with a list of tests. `flushmark run plan.toml DIRECTORY` runs them
 in order.
 
 ```toml

@@ -58,7 +58,7 @@ pub fn run(
 impl Rig<'_> {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.binary);
-        command.args(["db", "commits", &self.url, "--no-store", "--quiet"]).args(arguments);
+        command.args(["db", "commits", &self.url, "--store", "none", "--quiet"]).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

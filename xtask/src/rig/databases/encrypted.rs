@@ -57,7 +57,7 @@ pub fn run(
         let url = url.context("the database has no server")?;
         let mut command = Command::new(binary);
         command.args(["db", "commits", &url, "--clients", "1", "--time", "100ms"]);
-        command.args(["--busy", "--no-store", "--quiet"]);
+        command.args(["--busy", "--store", "none", "--quiet"]);
         let output = command.stdin(Stdio::null()).output().context("cannot start flushmark")?;
         let said = String::from_utf8_lossy(&output.stderr);
         let (code, words) = match end {

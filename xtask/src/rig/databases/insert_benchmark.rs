@@ -53,7 +53,7 @@ pub fn run(
 impl Rig<'_> {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.binary);
-        command.args(["db", "bench", &self.url, "--no-store", "--quiet", "--busy"]);
+        command.args(["db", "bench", &self.url, "--store", "none", "--quiet", "--busy"]);
         command.args(["--format", "json"]).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

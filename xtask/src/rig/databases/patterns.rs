@@ -75,7 +75,7 @@ pub fn run(
     let calls = traced(&session, directory.path(), || {
         let mut command = Command::new(binary);
         command.args(["db", "commits", &url, "--clients", "1", "--time", "2s", "--busy"]);
-        let output = command.args(["--no-store", "--quiet"]).output()?;
+        let output = command.args(["--store", "none", "--quiet"]).output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(())
     })?;

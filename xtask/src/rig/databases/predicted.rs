@@ -200,7 +200,7 @@ impl Server {
 fn document(binary: &Path, arguments: &[&str]) -> anyhow::Result<tempfile::NamedTempFile> {
     let file = tempfile::NamedTempFile::new()?;
     let mut command = Command::new(binary);
-    command.arg("db").args(arguments).args(["--no-store", "--quiet", "--busy", "--output"]);
+    command.arg("db").args(arguments).args(["--store", "none", "--quiet", "--busy", "--output"]);
     let output = command.arg(file.path()).output().context("cannot start flushmark")?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {said}", output.status);

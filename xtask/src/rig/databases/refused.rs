@@ -70,7 +70,7 @@ pub fn run(
 impl Rig<'_> {
     fn command(&self, url: &str, verb: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.binary);
-        command.args(["db", verb, url, "--no-store", "--quiet"]).args(arguments);
+        command.args(["db", verb, url, "--store", "none", "--quiet"]).args(arguments);
         command.env_remove("PGPASSWORD").env_remove("MYSQL_PWD");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -125,7 +125,8 @@ impl Rig<'_> {
             ("\u{3}", 130, "Password for"),
         ] {
             let mut script = Command::new("timeout");
-            let line = format!("'{}' db watch '{url}' --no-store --for 1s", self.binary.display());
+            let line =
+                format!("'{}' db watch '{url}' --store none --for 1s", self.binary.display());
             script.args(["--foreground", "60", "script", "--quiet", "--return", "--command"]);
             script.args([&line, "/dev/null"]);
             script.env_remove("PGPASSWORD").env_remove("MYSQL_PWD");

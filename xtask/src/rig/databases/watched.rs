@@ -80,7 +80,7 @@ struct Watch {
 impl Rig<'_> {
     fn command(&self, url: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.binary);
-        command.args(["db", "watch", url, "--no-store", "--output"]).arg(&self.output);
+        command.args(["db", "watch", url, "--store", "none", "--output"]).arg(&self.output);
         command.args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

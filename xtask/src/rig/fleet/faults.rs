@@ -56,10 +56,7 @@ pub fn hosts(fleet: &mut Fleet) -> anyhow::Result<String> {
 pub fn server(fleet: &mut Fleet) -> anyhow::Result<String> {
     let write = format!("cat >lost.toml <<'END'\n{LOST}END\n");
     fleet.hosts.on("one", &write)?;
-    let run = format!(
-        ".local/bin/flushmark run lost.toml --target {FIRST} --store {} --quiet",
-        server::URL
-    );
+    let run = format!(".local/bin/flushmark run lost.toml {FIRST} --store {} --quiet", server::URL);
     let running = Running::start(&mut fleet.hosts.command("one", &run)?)?;
     std::thread::sleep(std::time::Duration::from_secs(2));
     fleet.server.crash()?;

@@ -88,7 +88,7 @@ fn flushmark(bench: &Bench<'_>, program: &Path, clients: u32) -> anyhow::Result<
     let text = output(
         &program.to_string_lossy(),
         &[
-            "db", "commits", &bench.server.url, "--busy", "--no-store", "--quiet", "--format",
+            "db", "commits", &bench.server.url, "--busy", "--store", "none", "--quiet", "--format",
             "json", "--clients", &clients, "--time", &time,
         ],
     )?;

@@ -46,7 +46,7 @@ fn flushmark(bench: &Bench<'_>, program: &Path, rows: &str) -> anyhow::Result<Lo
         &program.to_string_lossy(),
         &[
             "db", "bench", &bench.server.url, "--rows", rows, "--steps", "l.i0", "--busy",
-            "--quiet", "--no-store", "--format", "json",
+            "--quiet", "--store", "none", "--format", "json",
         ],
     )?;
     let document = RunDocument::from_json(&text)?;

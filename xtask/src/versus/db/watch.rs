@@ -34,7 +34,7 @@ fn commits_per_second(bench: &Bench<'_>) -> anyhow::Result<f64> {
     let text = output(
         &bench.flushmark.to_string_lossy(),
         &[
-            "db", "commits", &bench.server.url, "--busy", "--no-store", "--quiet", "--format",
+            "db", "commits", &bench.server.url, "--busy", "--store", "none", "--quiet", "--format",
             "json", "--clients", &clients, "--time", &time,
         ],
     )?;
@@ -49,7 +49,7 @@ struct Watch(Child);
 impl Watch {
     fn start(bench: &Bench<'_>, program: &Path) -> anyhow::Result<Watch> {
         let mut command = Command::new(program);
-        command.args(["db", "watch", &bench.server.url, "--no-store"]);
+        command.args(["db", "watch", &bench.server.url, "--store", "none"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Watch(command.spawn().context("cannot start flushmark")?))
     }

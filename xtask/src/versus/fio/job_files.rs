@@ -102,7 +102,7 @@ impl Filesystem {
         }
         let (cpu, job) = (options.cpu.to_string(), job.to_string_lossy());
         let pinned = ["-c", &cpu];
-        let json = ["--target", ".", "--no-store", "--quiet", "--format", "json"];
+        let json = ["--target", ".", "--store", "none", "--quiet", "--format", "json"];
         let mut command = match program {
             Program::Flushmark(binary) => {
                 let binary = binary.to_string_lossy().into_owned();

@@ -20,7 +20,11 @@ pub fn run(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<ExitStatus> 
             no_such_test(&args.test, &Comparison::of(&group(&baseline), &groups, "")).into()
         );
     }
-    let figures = if args.all { Figures::All } else { Figures::Leading };
+    let figures = match (args.all, args.verbose) {
+        (true, _) => Figures::All,
+        (false, true) => Figures::Leading,
+        (false, false) => Figures::Rate,
+    };
     let printed = print(&match args.format {
         ComparisonFormat::Text => report::compare_page(&comparison, figures, &look()),
         ComparisonFormat::Json => {

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use crate::args::Format;
 use crate::args::results::ShowArgs;
 use crate::args::store::StoreArgs;
-use crate::commands::{look, print};
+use crate::commands::{look_of, print};
 use crate::exit::ExitStatus;
 use crate::keeping::Reading;
 use crate::selection;
@@ -23,7 +23,7 @@ pub fn run(args: &ShowArgs, place: &StoreArgs) -> anyhow::Result<ExitStatus> {
                 + "\n"
         }
         (Format::Text, several) => {
-            let look = look();
+            let look = look_of(args.detail);
             several.iter().map(|kept| report::kept_page(kept, &look)).collect::<Vec<_>>().join("\n")
         }
     };

@@ -1,0 +1,156 @@
+//! Commits per second and their latency, for tests that each commit in their own way: the sync
+//! methods of a log, the calls of different software.
+
+use measurement::TestResult;
+use serde::Serialize;
+use workload::number::{latency, number};
+
+use super::figure::Figure;
+use super::{Chart, positive};
+use crate::table::{Table, or_dash};
+
+/// etcd asks for a disk whose 99th percentile of a log sync is below 10 ms (etcd.io, Hardware
+/// recommendations and FAQ).
+const ETCD_P99_US: f64 = 10_000.0;
+
+/// A bar and a span for each test.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CommitRates {
+    pub tests: Vec<CommitRate>,
+    pub limit: Limit,
+}
+
+/// A test that commits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CommitRate {
+    /// What the tests beside it have in common with it: `one 8 KiB write`. Empty if nothing.
+    pub group: String,
+    /// What distinguishes it: `fdatasync`.
+    pub name: String,
+    pub per_s: f64,
+    pub p50_us: Option<f64>,
+    pub p99_us: Option<f64>,
+}
+
+/// A latency that the 99th percentile of a commit should not exceed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limit {
+    pub name: String,
+    pub us: f64,
+}
+
+impl CommitRates {
+    /// Rows of the chart: the tests, and a heading for each group.
+    pub(super) fn rows(&self) -> usize {
+        let headings = self.tests.chunk_by(|one, other| one.group == other.group);
+        self.tests.len() + headings.filter(|tests| !tests[0].group.is_empty()).count()
+    }
+}
+
+/// The figure; `None` unless most tests are programs of steps that commit.
+pub fn figure(id: String, names: &[String], results: &[TestResult]) -> Option<Figure> {
+    let programs = results.iter().filter(|result| !result.workload.steps.is_empty()).count();
+    if programs < 2 || programs * 2 < results.len() {
+        return None;
+    }
+    let mut tests: Vec<CommitRate> = Vec::new();
+    for (name, result) in names.iter().zip(results) {
+        // A control that commits nothing is in the table of numbers; here it would hide the rest.
+        let Some(per_s) = result.commits_per_s.and_then(positive) else { continue };
+        let us = result.headline_us();
+        let (group, name) = name.split_once(": ").unwrap_or(("", name));
+        tests.push(CommitRate {
+            group: group.to_owned(),
+            name: name.to_owned(),
+            per_s,
+            p50_us: us.and_then(|us| positive(us.p50)),
+            p99_us: us.and_then(|us| positive(us.p99)),
+        });
+    }
+    if tests.len() < 2 {
+        return None;
+    }
+    let limit = Limit { name: "etcd's limit".to_owned(), us: ETCD_P99_US };
+    let mut table = Table::new(["test", "per second", "half within", "99 % within"]);
+    table.rows = tests
+        .iter()
+        .map(|test| {
+            let cells = [test.p50_us, test.p99_us].map(|us| or_dash(us, latency));
+            [full_name(test), number(test.per_s)].into_iter().chain(cells).collect()
+        })
+        .collect();
+    Some(Figure {
+        id,
+        title: "Commits per second, and their latency".to_owned(),
+        summary: summary(&tests),
+        chart: Chart::CommitRates(CommitRates { tests, limit }),
+        table,
+    })
+}
+
+fn full_name(test: &CommitRate) -> String {
+    if test.group.is_empty() { test.name.clone() } else { format!("{}: {}", test.group, test.name) }
+}
+
+/// The fastest and the slowest of the first group, and what exceeds the limit.
+fn summary(tests: &[CommitRate]) -> String {
+    let group: Vec<&CommitRate> =
+        tests.iter().filter(|test| test.group == tests[0].group).collect();
+    let fastest = group.iter().max_by(|one, other| one.per_s.total_cmp(&other.per_s));
+    let slowest = group.iter().min_by(|one, other| one.per_s.total_cmp(&other.per_s));
+    let ends = fastest.zip(slowest).map(|(fastest, slowest)| {
+        let of = if fastest.group.is_empty() { "" } else { ": " };
+        format!(
+            "{}{of}from {}/s ({}) to {}/s ({}).",
+            if of.is_empty() { "" } else { &fastest.group },
+            number(slowest.per_s),
+            slowest.name,
+            number(fastest.per_s),
+            fastest.name
+        )
+    });
+    let above = tests.iter().filter(|test| test.p99_us.is_some_and(|us| us > ETCD_P99_US)).count();
+    let limit = latency(ETCD_P99_US);
+    let limit = match above {
+        0 => format!("Every p99 is within etcd's limit of {limit}."),
+        above => format!("{above} of {} have a p99 above etcd's limit of {limit}.", tests.len()),
+    };
+    let ends = ends.map(|ends| judge::capitalised(&ends)).unwrap_or_default();
+    format!("{ends} {limit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(suite: &str, sync_us: f64) -> Option<(Figure, CommitRates)> {
+        let results = samples::suite(suite, 15.0, sync_us);
+        let names: Vec<String> = results.iter().map(|result| result.test.clone()).collect();
+        let figure = figure("run-1-rates".to_owned(), &names, &results)?;
+        let Chart::CommitRates(rates) = figure.chart.clone() else { panic!("{figure:?}") };
+        Some((figure, rates))
+    }
+
+    #[test]
+    fn sync_methods_are_grouped_by_what_they_write() {
+        let (figure, rates) = of("wal", 1700.0).unwrap();
+        assert_eq!(rates.tests[0].group, "one 8 KiB write");
+        assert_eq!(rates.tests[0].name, "open_datasync");
+        assert_eq!(rates.rows(), rates.tests.len() + 6, "a heading for each group");
+        insta::assert_snapshot!(figure.summary, @"One 8 KiB write: from 448/s (open_sync) to 644/s (open_datasync). Every p99 is within etcd's limit of 10 ms.");
+        insta::assert_snapshot!(figure.table.rows[1].join(" | "), @"one 8 KiB write: fdatasync | 581 | 1.72 ms | 1.79 ms");
+    }
+
+    #[test]
+    fn slow_commits_are_counted_against_the_limit() {
+        let (figure, rates) = of("commits", 17_000.0).unwrap();
+        assert_eq!(rates.rows(), rates.tests.len());
+        insta::assert_snapshot!(figure.summary, @"From 35.6/s (innodb, O_DIRECT, 3 files, fsync) to 58.8/s (rocksdb-wal). 18 of 18 have a p99 above etcd's limit of 10 ms.");
+    }
+
+    #[test]
+    fn other_suites_have_no_such_chart() {
+        assert!(of("check", 1700.0).is_none());
+        assert!(of("slog", 1700.0).is_none());
+    }
+}

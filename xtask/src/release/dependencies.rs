@@ -163,8 +163,9 @@ mod tests {
             })
         };
         let edge = |name: &str, kind: Option<&str>| serde_json::json!({ "pkg": name, "dep_kinds": [{ "kind": kind }] });
+        let packages = ["program", "library", "deep", "builder", "tester", "other"].map(package);
         let metadata = serde_json::json!({
-            "packages": ["program", "library", "deep", "builder", "tester", "other"].map(package),
+            "packages": packages,
             "resolve": { "nodes": [
                 { "id": "program", "deps": [
                     edge("library", None), edge("builder", Some("build")), edge("tester", Some("dev")),

@@ -17,6 +17,12 @@ const MANUAL: Manual<'_> = Manual {
     groups: &GROUPS,
     files: &[
         Entry {
+            name: "~/.config/flushmark/config.toml",
+            meaning: "`store`, `host` and `color`, if neither an option nor a variable sets them; \
+                      below $XDG_CONFIG_HOME if that is set",
+            option: Some("store"),
+        },
+        Entry {
             name: "~/.local/share/flushmark/results.db",
             meaning: "the store of a user's runs, below $XDG_DATA_HOME if that is set",
             option: Some("store"),
@@ -78,13 +84,13 @@ const MANUAL: Manual<'_> = Manual {
         Entry { name: "MYSQL_PWD", meaning: "the password of a MySQL server", option: None },
         Entry {
             name: "NO_COLOR",
-            meaning: "if set, the output has no colours",
-            option: Some("format"),
+            meaning: "if set, the output has no colours unless `--color always` is given",
+            option: Some("color"),
         },
         Entry {
             name: "XDG_RUNTIME_DIR",
-            meaning: "where a run publishes its progress for `flushmark web` if that is in memory, instead \
-                      of /run (root) or /dev/shm",
+            meaning: "where a run publishes its progress for `flushmark web`, if that is in memory, \
+                      instead of /run (root) or /dev/shm",
             option: None,
         },
         Entry { name: "BROWSER", meaning: "the browser of `--open`", option: Some("open") },

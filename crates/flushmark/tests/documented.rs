@@ -91,9 +91,12 @@ fn obstacle(example: &Example, directory: &Path) -> Option<String> {
             return Some("a minute of writes".to_owned());
         }
         for (at, word) in words.iter().enumerate() {
-            let is = |obstacle: &str| match obstacle.bytes().all(|c| c.is_ascii_alphanumeric()) {
-                true => word == obstacle,
-                false => word.starts_with(obstacle) || word.contains(obstacle) && obstacle == "…",
+            let is = |obstacle: &str| {
+                if obstacle.bytes().all(|c| c.is_ascii_alphanumeric()) {
+                    word == obstacle
+                } else {
+                    word.starts_with(obstacle) || word.contains(obstacle) && obstacle == "…"
+                }
             };
             if let Some((_, reason)) = OBSTACLES.iter().find(|(obstacle, _)| is(obstacle)) {
                 return Some((*reason).to_owned());

@@ -570,8 +570,11 @@ fn a_comparison_in_a_narrow_view_breaks_no_word() {
     };
     shown.page.resize(400, 900).unwrap();
     let highest = shown.number(
-        "Math.max(...[...document.querySelectorAll('.compared th[scope=row]')].map((cell) => \
-         cell.offsetHeight))",
+        "Math.max(...[...document.querySelectorAll('.compared th[scope=row]')].map((cell) => {
+            const words = document.createRange();
+            words.selectNodeContents(cell);
+            return words.getBoundingClientRect().height;
+        }))",
     );
     assert!(
         highest > 0.0 && highest < 40.0,

@@ -203,14 +203,16 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
     let deciding = shown.value("document.querySelector('#overlay .deciding').textContent");
     let deciding = deciding.as_str().unwrap().to_owned();
     assert!(
-        deciding.contains("“#2 Micron") && deciding.contains("× faster than “#1 Samsung"),
+        deciding.contains("“Micron 5100") && deciding.contains("× faster than “Samsung 980"),
         "{deciding}"
     );
     let store = shown.store.to_string_lossy().into_owned();
     let said = run(&["results", "compare", "1", "2", "--store", &store]).stdout;
     let said = said.split("\n\n").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     let lettered = |part: &str| match part.split_once('”') {
-        Some((name, rest)) => format!("{}{rest}", if name.starts_with("#1 ") { "A" } else { "B" }),
+        Some((name, rest)) => {
+            format!("{}{rest}", if name.starts_with("Samsung") { "A" } else { "B" })
+        }
         None => part.to_owned(),
     };
     assert_eq!(deciding.split('“').map(lettered).collect::<String>(), said);
@@ -220,7 +222,9 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
     );
     // The earlier run is the baseline.
     assert_eq!(
-        shown.value("document.querySelector('h1').textContent.startsWith('#1 ')"),
+        shown.value(
+            "document.querySelector('h1').textContent.startsWith('Samsung 980 1 TB and Micron')"
+        ),
         json!(true)
     );
     shown.picture("compare.png", 1280);
@@ -305,6 +309,9 @@ fn a_screen_reader_hears_the_list_and_every_chart() {
     assert_eq!(named(&mut shown, "navigation"), ["Site"]);
     for path in ["/run/1", "/compare?run=1&run=2"] {
         shown.open(path);
+        shown.value(
+            "for (const fold of document.querySelectorAll('details.fold')) fold.open = true",
+        );
         let charts = named(&mut shown, "image");
         let places =
             shown.value("document.querySelectorAll('[data-figure]').length").as_u64().unwrap();
@@ -313,6 +320,32 @@ fn a_screen_reader_hears_the_list_and_every_chart() {
         assert!(charts.iter().all(|name| name.len() > 40), "{path}: {charts:#?}");
         assert!(named(&mut shown, "textbox").iter().all(|name| !name.is_empty()), "{path}");
     }
+    shown.expect_calm();
+}
+
+#[test]
+fn the_history_of_a_host_shows_when_its_kernel_changed() {
+    let name = "the_history_of_a_host_shows_when_its_kernel_changed";
+    let Some(mut shown) = Shown::changed(name, &[SAMSUNG, SAMSUNG, SAMSUNG], |document| {
+        let is_last = document["started_at"] == json!("2026-11-03T10:00:00Z");
+        document["host"]["kernel_release"] = json!(if is_last { "6.12.5" } else { "6.1.0" });
+    }) else {
+        return;
+    };
+    shown.open("/history");
+    shown.click("a[href='/history?host=db1']");
+    shown.until("document.querySelector('[data-figure] svg') !== null");
+    let drawn = shown.value("document.querySelector('[data-figure]').textContent");
+    assert!(drawn.as_str().unwrap().contains("(1)"), "{drawn}");
+    let said = shown.value("document.querySelector('figure').textContent");
+    assert!(said.as_str().unwrap().contains("kernel: 6.1.0 to 6.12.5"), "{said}");
+    for width in [400, 1280] {
+        shown.page.resize(width, VIEW.1).unwrap();
+        let wide = shown.value("document.documentElement.scrollWidth").as_u64().unwrap();
+        assert!(wide <= u64::from(width), "{wide} px in a view of {width}");
+    }
+    shown.picture("history.png", 1280);
+    shown.picture("history-narrow.png", 400);
     shown.expect_calm();
 }
 

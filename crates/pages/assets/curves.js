@@ -8,7 +8,7 @@ const VALUES_PX = 62;
 const BETWEEN_PX = 26;
 const PANEL_MIN_PX = 330;
 
-// How many panels are beside each other, and in how many rows.
+// The number of panels beside each other, and of rows of panels.
 const panelsOf = (data, width) => {
   const columns = Math.max(1, Math.min(data.columns, Math.floor(width / PANEL_MIN_PX)));
   return { columns, rows: Math.ceil(data.panels.length / columns) };

@@ -23,6 +23,9 @@ const MARGIN: f64 = 60.0;
 /// Mean width of a letter, relative to the font's size; bold capitals are wider.
 const LETTER: f64 = 0.56;
 
+/// The same for bold digits.
+const DIGIT: f64 = 0.7;
+
 /// The light colours of the style sheet; a card looks the same everywhere.
 const GROUND: &str = "#ffffff";
 const RAISED: &str = "#f6f8fa";
@@ -100,7 +103,7 @@ fn figure(result: &TestResult) -> Markup {
     });
     let width = PLOT.left - MARGIN - 40.0;
     let test = masked(&result.test).to_string();
-    let what_x = MARGIN + rate.chars().count() as f64 * 96.0 * 0.6 + 18.0;
+    let what_x = MARGIN + rate.chars().count() as f64 * 96.0 * DIGIT + 18.0;
     html! {
         (text(MARGIN, 310.0, 96.0, TEXT, 700, &rate))
         (text(what_x, 310.0, 34.0, FAINT, 400, what))
@@ -124,6 +127,7 @@ fn curve(result: &TestResult) -> Markup {
     let logarithms = || points.iter().map(|(_, us)| us.log10());
     let (low, high) =
         (logarithms().fold(f64::MAX, f64::min), logarithms().fold(f64::MIN, f64::max));
+    let range = format!("{} to {}", latency(10_f64.powf(low)), latency(10_f64.powf(high)));
     let space = ((high - low) * 0.08).max(0.05);
     let (low, high) = (low - space, high + space);
     let last = points.last().map_or(1.0, |(nines, _)| nines.max(1.0));
@@ -150,7 +154,7 @@ fn curve(result: &TestResult) -> Markup {
         polyline points=(line.trim_end()) fill="none" stroke=(ACCENT) stroke-width="3.5" stroke-linejoin="round" {}
         text x=(PLOT.left) y=(PLOT.top - 12.0) font-size="18" fill=(FAINT) { "Latency by percentile" }
         text x=(PLOT.left + PLOT.width) y=(PLOT.top - 12.0) font-size="18" fill=(FAINT) text-anchor="end" {
-            (latency(10_f64.powf(low))) " to " (latency(10_f64.powf(high)))
+            (range)
         }
     }
 }
@@ -178,9 +182,9 @@ fn grade(index: usize, count: usize, fit_for: Use, grade: Grade) -> Markup {
         (text(tenth(left + 18.0), TOP + 40.0, 20.0, FAINT, 400, fit_for.label()))
         (text(tenth(left + 18.0), TOP + 76.0, 28.0, colour, 700, &format!("{} {}", verdict::sign(grade), grade.name())))
         @for step in 0..verdict::STEPS {
-            @let x = tenth(left + width - 18.0 - 20.0 * (verdict::STEPS - step) as f64);
+            @let x = tenth(left + width - 14.0 - 16.0 * (verdict::STEPS - step) as f64);
             @let fill = if step < verdict::filled(grade) { colour } else { "none" };
-            rect x=(x) y=(TOP + 60.0) width="15" height="15" rx="2" fill=(fill) stroke=(colour) stroke-width="1.5" {}
+            rect x=(x) y=(TOP + 28.0) width="12" height="12" rx="2" fill=(fill) stroke=(colour) stroke-width="1.5" {}
         }
     }
 }
@@ -242,7 +246,7 @@ mod tests {
         99 %
         99.9 %
         Latency by percentile
-        1.71 ms to 11.7 ms
+        1.95 ms to 10.3 ms
         Ceph OSD
         ! poor
         ZFS SLOG

@@ -13,15 +13,15 @@ pub fn drive(run: &Run<'_>) -> String {
     })
 }
 
-/// One name for each run of a page: its drive, or its label if all are of one drive. Of drives with
-/// the same name, both.
+/// One name for each run of a page: the label that its user gave it, otherwise its drive, or the
+/// word that selected it if all are of one drive. Of drives with the same name, both.
 pub fn of_runs(runs: &[Run<'_>]) -> Vec<String> {
     let drives: Vec<String> = runs.iter().map(drive).collect();
     let is_shared = |name: &String| drives.iter().filter(|other| *other == name).count() > 1;
     let is_one_drive = drives.len() > 1 && drives.iter().all(|name| *name == drives[0]);
     let named = runs.iter().zip(&drives).map(|(run, name)| {
         let label = label(run);
-        match (is_one_drive, is_shared(name) && label != *name) {
+        match (is_one_drive || run.document.label.is_some(), is_shared(name) && label != *name) {
             (true, _) => label,
             (false, true) => format!("{name} ({label})"),
             (false, false) => name.clone(),
@@ -37,7 +37,10 @@ pub fn title(runs: &[Run<'_>]) -> String {
     let is_one_drive = rest.iter().all(|run| self::drive(run) == drive);
     let names = of_runs(runs);
     match (names.as_slice(), is_one_drive) {
-        ([_], _) => drive,
+        ([_], _) => match &first.document.label {
+            Some(label) => format!("{drive}: {label}"),
+            None => drive,
+        },
         ([one, other], true) => format!("{drive}: {one} and {other}"),
         (_, true) => format!("{drive}: {}", report::counted(runs.len() as u64, "run")),
         ([one, other], false) => format!("{one} and {other}"),
@@ -54,8 +57,12 @@ pub fn tab_title(runs: &[Run<'_>]) -> String {
     }
 }
 
-/// The label, in words if it is only the number of a stored run.
+/// The label that the user gave the run when it was measured, otherwise the word that selected it;
+/// in words if it is only the number of a stored run.
 fn label(run: &Run<'_>) -> String {
+    if let Some(label) = &run.document.label {
+        return label.clone();
+    }
     let is_number = !run.label.is_empty() && run.label.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { format!("run {}", run.label) } else { run.label.clone() }
 }
@@ -114,6 +121,16 @@ mod tests {
             })
             .collect();
         (title(&runs), of_runs(&runs))
+    }
+
+    #[test]
+    fn a_label_of_the_user_s_own_comes_first() {
+        let mut one = samples::document(samples::check());
+        one.label = Some("before the update".to_owned());
+        let other = samples::document(samples::check());
+        let runs = [Run::new("5", &one), Run::new("6", &other)];
+        assert_eq!(of_runs(&runs), ["before the update", "run 6"]);
+        assert_eq!(title(&runs[..1]), "/var/lib/db: before the update");
     }
 
     #[test]

@@ -112,10 +112,8 @@ fn in_block(page: &str, block: &[(usize, &str)], examples: &mut Vec<Example>) {
             }
         }
         let mut shown = String::new();
-        while has_prompts {
-            let Some((_, line)) = rest.next_if(|(_, line)| after_prompt(line).is_none()) else {
-                break;
-            };
+        let is_output = |(_, line): &&(usize, &str)| has_prompts && after_prompt(line).is_none();
+        while let Some((_, line)) = rest.next_if(is_output) {
             shown.push_str(line);
             shown.push('\n');
         }
@@ -151,10 +149,10 @@ pub fn simple_commands(line: &str) -> Vec<Vec<String>> {
     let mut skip_next = false;
     let mut rest = line.chars().peekable();
     let finish = |word: &mut Option<String>, words: &mut Vec<String>, skip: &mut bool| {
-        if let Some(word) = word.take() {
-            if !std::mem::take(skip) {
-                words.push(word);
-            }
+        if let Some(word) = word.take()
+            && !std::mem::take(skip)
+        {
+            words.push(word);
         }
     };
     while let Some(c) = rest.next() {
@@ -227,9 +225,7 @@ pub fn mentions() -> Vec<Mention> {
         let page = path.strip_prefix(root()).unwrap().display().to_string();
         let text = fs::read_to_string(&path).unwrap();
         let mut is_fenced = false;
-        let mut at = 1;
-        // A span may continue on the next line.
-        for part in text.split_inclusive('\n').collect::<Vec<_>>() {
+        for (at, part) in (1..).zip(text.split_inclusive('\n')) {
             if part.trim_start().starts_with("```") {
                 is_fenced = !is_fenced;
             } else if !is_fenced {
@@ -240,7 +236,6 @@ pub fn mentions() -> Vec<Mention> {
                     }
                 }
             }
-            at += 1;
         }
     }
     mentions

@@ -235,9 +235,8 @@ fn value(rest: &str) -> &str {
         match c {
             '"' => in_string = true,
             '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' if depth == 0 => return &rest[..at],
+            ')' | ']' | '}' | ',' | ';' if depth == 0 => return &rest[..at],
             ')' | ']' | '}' => depth -= 1,
-            ',' | ';' if depth == 0 => return &rest[..at],
             _ => {}
         }
     }

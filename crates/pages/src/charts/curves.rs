@@ -20,7 +20,7 @@ pub struct Curves {
 /// One figure, with a line for each kind of test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Panel {
-    /// What distinguishes its tests from those of other panels; empty if nothing does.
+    /// The distinction of its tests from those of other panels; empty without one.
     pub name: String,
     /// The figure that is plotted.
     pub what: String,

@@ -24,7 +24,7 @@ pub struct TrendMark {
     pub p99_us: f64,
     /// The number of the change before this run, as the table has it; `None` without one.
     pub change: Option<usize>,
-    /// What changed, in words; empty if nothing is known to have.
+    /// The change in words; empty without one.
     pub changed: String,
 }
 
@@ -68,12 +68,12 @@ pub fn figure(id: String, title: String, trend: &Trend) -> Option<Figure> {
         .iter()
         .zip(times)
         .map(|(point, of)| {
-            let changed = match point.change {
+            let what = match point.change {
                 Some(number) => format!("({number}) {}", point.changed),
                 None => "–".to_owned(),
             };
             let at = of.at.strftime("%Y-%m-%d %H:%M").to_string();
-            vec![point.run.clone(), at, latency(point.p50_us), latency(point.p99_us), changed]
+            vec![point.run.clone(), at, latency(point.p50_us), latency(point.p99_us), what]
         })
         .collect();
     Some(Figure { id, title, summary, chart: Chart::Trend(TrendLines { points }), table })

@@ -99,7 +99,7 @@ pub(crate) const fn filled(grade: Grade) -> usize {
     }
 }
 
-/// A sign before the word, so that colour is never what tells two grades apart.
+/// A sign before the word: two grades never differ by colour alone.
 pub(crate) const fn sign(grade: Grade) -> &'static str {
     match grade {
         Grade::Unknown => "?",

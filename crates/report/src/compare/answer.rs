@@ -1,13 +1,11 @@
 //! The answer of a comparison: one sentence that decides, what it leaves out, and what would decide
 //! an open question.
 
-use std::time::Duration;
-
 use compare::{
     Against, Direction, GroupRecord, Metric, MetricComparison, Operation, Point, Samples,
     TestComparison, Undecided, Verdict,
 };
-use workload::number::{number, span};
+use workload::number::number;
 use workload::suites;
 
 use super::words::{bound, change, either_way, percent_up, range};
@@ -162,7 +160,7 @@ pub(super) fn addition(against: &Against) -> String {
         0 => {}
         1 => sentences.push("1 test has no counterpart and is not compared.".to_owned()),
         several => {
-            sentences.push(format!("{several} tests have no counterpart and are not compared."))
+            sentences.push(format!("{several} tests have no counterpart and are not compared."));
         }
     }
     sentences.join(" ")

@@ -412,7 +412,7 @@ fn an_open_question_says_what_would_decide_it() {
     // A plan's file is unknown, and a name may need quotes.
     for change in
         [&|run: &mut RunDocument| run.suite = "mine".to_owned(), &|run: &mut RunDocument| {
-            run.target.given = "/srv/my data".to_owned()
+            run.target.given = "/srv/my data".to_owned();
         }] as [&dyn Fn(&mut RunDocument); 2]
     {
         let mut sides = [unsteady(1700.0, 6), unsteady(1690.0, 6)];

@@ -49,7 +49,8 @@ fn the_script_of_bash_completes_options_and_their_values() {
     };
     assert_eq!(completed("prefixsort --zero", "prefixsort --zero"), "--zero-terminated");
     assert_eq!(completed("prefixsort --check=q", "prefixsort --check = q"), "quiet");
-    assert_eq!(completed("prefixsort --gen", "prefixsort --gen"), "");
+    let options = completed("prefixsort --", "prefixsort --");
+    assert!(options.contains("--zero-terminated") && !options.contains("--generate"), "{options}");
 }
 
 #[test]

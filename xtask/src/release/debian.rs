@@ -170,12 +170,37 @@ mod tests {
 
     #[test]
     fn the_description_of_the_package() {
-        insta::assert_snapshot!(control_file(&release(), 4096), @"");
+        insta::assert_snapshot!(control_file(&release(), 4096), @"
+        Package: flushmark
+        Version: 1.2.3-1
+        Architecture: amd64
+        Maintainer: The flushmark developers <flushmark@users.noreply.github.com>
+        Installed-Size: 4096
+        Depends: libc6 (>= 2.28)
+        Suggests: bash-completion
+        Section: utils
+        Priority: optional
+        Homepage: https://github.com/flushmark/flushmark
+        Description: measure what a durable write really costs, and prove that it is durable
+         flushmark measures what each commit of a database, of Ceph or of ZFS costs
+         on this storage: the write and the flush that makes it durable. It explains
+         why, grades the storage for each use, compares runs, hosts and drives, and
+         proves by power cut whether acknowledged writes survive.
+         .
+         The second program, prefixsort, sorts files larger than memory like
+         LC_ALL=C sort.
+        ");
     }
 
     #[test]
     fn the_date_of_the_changelog() {
-        insta::assert_snapshot!(changelog(&release()), @"");
+        insta::assert_snapshot!(changelog(&release()), @"
+        flushmark (1.2.3-1) unstable; urgency=medium
+
+          * Release 1.2.3; its changes are in changelog.gz.
+
+         -- The flushmark developers <flushmark@users.noreply.github.com>  Sat, 28 Nov 2026 08:05:09 +0000
+        ");
     }
 
     #[test]

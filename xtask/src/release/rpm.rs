@@ -126,7 +126,15 @@ mod tests {
         .map(str::to_owned);
         let spec = spec(&release, "/stage", &files);
         let (_, list) = spec.split_once("%files\n").unwrap();
-        insta::assert_snapshot!(list, @"");
+        insta::assert_snapshot!(list, @r#"
+        %dir /etc/flushmark
+        %dir /usr/share/doc/flushmark
+        "/usr/bin/flushmark"
+        %attr(0600, root, root) %config(noreplace) "/etc/flushmark/check.conf"
+        %doc "/usr/share/man/man1/flushmark.1.gz"
+        %license "/usr/share/doc/flushmark/LICENSE-MIT"
+        %doc "/usr/share/doc/flushmark/docs/guide.md"
+        "#);
         assert!(spec.contains("Version: 1.2.3\n") && spec.contains("cp -a /stage/. %{buildroot}/"));
     }
 }

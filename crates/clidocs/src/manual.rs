@@ -5,7 +5,7 @@ use clap::{Arg, Command};
 use crate::after_help::{Section, definitions, sections};
 use crate::roff::{Roff, bold, escaped, italic};
 
-/// What the pages say that the definition of the command line does not.
+/// Content of the pages that the definition of the command line lacks.
 #[derive(Debug, Clone, Copy)]
 pub struct Manual<'a> {
     /// In the last line of a page, such as `flushmark 0.1.0`.
@@ -188,7 +188,7 @@ fn placeholders(word: &str) -> String {
     }
 }
 
-/// Positional arguments and options; those with a heading of their own after the others.
+/// Positional arguments and options; those under another heading follow.
 fn options(roff: &mut Roff, command: &Command) {
     let shown = || command.get_arguments().filter(|argument| !argument.is_hide_set());
     let mut headings: Vec<Option<&str>> = vec![None];
@@ -281,7 +281,7 @@ fn sections_of(command: &Command) -> Vec<Section> {
     text.map(|text| sections(&text.to_string())).unwrap_or_default()
 }
 
-/// Examples and notes. Other lists have headings of their own.
+/// Examples, notes, and lists under their own headings.
 fn after_help(roff: &mut Roff, sections: &[Section]) {
     for Section { heading, lines } in sections {
         match heading.as_deref() {
@@ -456,7 +456,11 @@ Soap is in /srv.")]
         .SH "SEE ALSO"
         \fBdry\fR(1)
         "#);
-        insta::assert_snapshot!(pages[1].roff, @r#"
+    }
+
+    #[test]
+    fn the_page_of_a_verb() {
+        insta::assert_snapshot!(MANUAL.pages(Args::command())[1].roff, @r#"
         .TH "WASH-SOAP" "1" "2026-11-28" "wash 2.0" "User Commands"
         .nh
         .ad l

@@ -16,7 +16,7 @@ use workload::EngineChoice;
 pub const COMPLETIONS: Completions =
     Completions { program: "flushmark", variable: "_FLUSHMARK_COMPLETE" };
 
-/// What begins a target that is not a path.
+/// The beginnings of targets that are not paths.
 const OTHER_TARGETS: [&str; 5] = ["sim:", "nbd://", "rbd:", "rados:", "null:"];
 
 /// The command line with completions of its values.
@@ -95,10 +95,10 @@ fn results(word: &OsStr) -> Vec<CompletionCandidate> {
 
 fn uses(word: &OsStr) -> Vec<CompletionCandidate> {
     let grades = [Grade::Poor, Grade::Fair, Grade::Good, Grade::Excellent];
-    let graded = |name: &str| grades.map(|grade| format!("{name}={}", grade.name()));
+    let of_use = |name: &str| grades.map(|grade| format!("{name}={}", grade.name()));
     let names = Use::ALL.map(Use::name);
     if word.to_string_lossy().contains('=') {
-        candidates(names.into_iter().flat_map(graded), word)
+        candidates(names.into_iter().flat_map(of_use), word)
     } else {
         candidates(names, word)
     }

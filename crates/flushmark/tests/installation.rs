@@ -42,7 +42,7 @@ fn every_verb_has_a_page() {
     for page in ["flushmark.1", "flushmark-check.1", "flushmark-results-list.1"] {
         assert!(pages.contains(page), "{page} of {pages:?}");
     }
-    // Hidden, and no page of its own.
+    // One is hidden, and the other is not a verb to read about.
     assert!(!pages.contains("flushmark-reference.1") && !pages.contains("flushmark-help.1"));
 }
 

@@ -126,7 +126,7 @@ fn build(root: &Path, release: &Release, package: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What Debian calls the changelog: that of the package, not of the programs.
+/// Debian's changelog: of the package, not of the programs.
 pub fn changelog(release: &Release) -> String {
     let date = release.date.strftime("%a, %d %b %Y %H:%M:%S +0000");
     format!(

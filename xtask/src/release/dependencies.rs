@@ -91,11 +91,11 @@ impl Dependencies {
             .context("cannot read what cargo metadata prints")?;
         let lock = std::fs::read_to_string(root().join("Cargo.lock")).context("no Cargo.lock")?;
         let lock: DocumentMut = lock.parse().context("cannot read Cargo.lock")?;
-        Ok(Self::from_metadata(metadata, &checksums(&lock), programs))
+        Ok(Self::from_metadata(&metadata, &checksums(&lock), programs))
     }
 
     fn from_metadata(
-        metadata: Metadata,
+        metadata: &Metadata,
         checksums: &HashMap<(String, String), String>,
         programs: &[&str],
     ) -> Dependencies {
@@ -177,8 +177,8 @@ mod tests {
         });
         let lock = "[[package]]\nname = \"deep\"\nversion = \"1.0.0\"\nchecksum = \"ab\"\n";
         let checksums = checksums(&lock.parse().unwrap());
-        let metadata = serde_json::from_value(metadata).unwrap();
-        let found = Dependencies::from_metadata(metadata, &checksums, &["program"]).0;
+        let metadata: Metadata = serde_json::from_value(metadata).unwrap();
+        let found = Dependencies::from_metadata(&metadata, &checksums, &["program"]).0;
         let names: Vec<&str> = found.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["deep", "library", "program"]);
         assert_eq!(found[1].needs, BTreeSet::from([0]));

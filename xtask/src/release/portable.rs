@@ -1,4 +1,4 @@
-//! The programs, built so that they run on distributions of the last eight years.
+//! The programs, built to run on distributions of the last eight years.
 //!
 //! A program that is linked on a new system needs the versions of the C library's functions that it
 //! finds there. Zig's linker offers those of any older version instead.
@@ -81,8 +81,8 @@ fn renamed_directories() -> anyhow::Result<Vec<(String, String)>> {
     let target = target.canonicalize().unwrap_or(target);
     // The last one that fits is applied.
     let names = [(Some(source), "flushmark"), (Some(target), "target"), (home, "cargo")];
-    let named = |(path, name): (Option<PathBuf>, &str)| Some((utf8(path?)?, format!("/{name}")));
-    Ok(names.into_iter().filter_map(named).collect())
+    let known = |(path, name): (Option<PathBuf>, &str)| Some((utf8(path?)?, format!("/{name}")));
+    Ok(names.into_iter().filter_map(known).collect())
 }
 
 /// Checks what `objdump` lists: the libraries (NEEDED), and the versions of the C library's symbols.

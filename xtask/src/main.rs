@@ -8,6 +8,7 @@ mod fit;
 mod kernel_workers;
 mod mutants;
 mod packages;
+mod release;
 mod reproduce;
 mod rig;
 mod served;
@@ -42,6 +43,9 @@ enum Task {
         #[arg(long, requires = "rigs")]
         minutes: Option<u64>,
     },
+    /// Build the programs for old distributions, and pack them: .deb, .rpm, archive, checksums, and
+    /// the list of crates for scanners
+    Package,
     /// Run a command with no programs but those of the toolchain and of a small system; used by
     /// `test --rigs`
     #[command(hide = true)]
@@ -128,6 +132,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Test { rigs, minutes } => test::run(rigs, minutes.map(Duration::from_mins)),
         Task::BareRoot { command } => test::enter_bare_root(&command),
         Task::Docs => docs::write(),
+        Task::Package => release::run(),
         Task::Site => {
             println!("{}", site::build()?.display());
             Ok(())

@@ -6,11 +6,13 @@
 //! | `ceph` | a real Ceph cluster |
 //! | `databases` | databases on an emulated drive that loses power |
 //! | `fleet` | three hosts, measured with Ansible and collected in PostgreSQL |
+//! | `installation` | packages, installed on fresh systems |
 //! | `latency` | emulated drives compared with their models and with published figures |
 
 pub mod ceph;
 pub mod databases;
 pub mod fleet;
+pub mod installation;
 pub mod latency;
 pub mod qemu;
 
@@ -36,6 +38,9 @@ pub enum Rig {
     /// Three hosts on this machine with emulated drives, measured with Ansible, collected in
     /// PostgreSQL, and compared with fio's clients. Needs root, and a quiet machine
     Fleet(fleet::Options),
+    /// Packages: made twice, checked, and installed, upgraded and removed on fresh systems, with
+    /// manual pages and completions. Needs root, and Debian's packages
+    Installation(installation::Options),
     /// Emulated drives measured by fio, compared with their models and with published rows. Needs
     /// root, and a quiet machine
     Latency(latency::Options),
@@ -65,6 +70,10 @@ impl Rig {
             Rig::Fleet(options) => {
                 packages::install(&fleet::PACKAGES)?;
                 fleet::run(options, tally)
+            }
+            Rig::Installation(options) => {
+                packages::install(&installation::PACKAGES)?;
+                installation::run(options)
             }
             Rig::Latency(options) => {
                 packages::install(&latency::PACKAGES)?;

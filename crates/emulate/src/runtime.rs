@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Access;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
@@ -17,22 +18,32 @@ pub fn directory() -> PathBuf {
 }
 
 /// The user's private directories that last until shutdown, preferred first: according to the XDG
-/// base directory specification, and root's.
+/// base directory specification, and root's. A container may have neither, or be unable to write
+/// to them.
 fn own_directories() -> Vec<PathBuf> {
     let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let root = rustix::process::geteuid().is_root().then(|| PathBuf::from("/run"));
-    named.into_iter().chain(root).filter(|path| path.is_dir()).collect()
+    named.into_iter().chain(root).filter(|path| is_writable_directory(path)).collect()
 }
 
-/// The user's private directories that are in memory, preferred first: writing there touches no
-/// drive under test.
+fn is_writable_directory(path: &Path) -> bool {
+    path.is_dir() && rustix::fs::access(path, Access::WRITE_OK).is_ok()
+}
+
+/// Shared memory (shm_overview(7)): in memory on each host and in each container, and writable for
+/// all users.
+const SHARED: &str = "/dev/shm";
+
+/// Directories in memory, preferred first: writing there touches no drive under test. The last one
+/// is shared by all users, who cannot replace each other's files.
 pub fn in_memory() -> Vec<PathBuf> {
     // linux/magic.h: TMPFS_MAGIC, RAMFS_MAGIC.
     const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
     let is_memory = |path: &PathBuf| {
         rustix::fs::statfs(path).is_ok_and(|fs| IN_MEMORY.contains(&(fs.f_type as u64)))
     };
-    own_directories().into_iter().filter(is_memory).collect()
+    let shared = Some(PathBuf::from(SHARED)).filter(|path| is_writable_directory(path));
+    own_directories().into_iter().chain(shared).filter(is_memory).collect()
 }
 
 pub fn socket(name: &str, ending: &str) -> PathBuf {

@@ -12,6 +12,7 @@ pub mod export;
 pub mod fio;
 pub mod fleet;
 pub mod group;
+pub mod installation;
 pub mod report;
 pub mod results;
 pub mod store;
@@ -29,6 +30,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use measurement::{Grade, Use};
 use workload::EngineChoice;
 
+use crate::build_info;
 use export::PrintFormat;
 use fio::FioOptions;
 
@@ -44,7 +46,8 @@ Exit codes:
 
 /// Measures what commits really cost on your storage, explains why, and proves whether they survive
 #[derive(Debug, Parser)]
-#[command(name = "flushmark", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "flushmark", version, long_version = build_info::LONG_VERSION)]
+#[command(after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Args {
     /// Colour the output: auto (on a terminal without NO_COLOR), always or never
     #[arg(
@@ -84,6 +87,8 @@ pub enum Command {
     Fleet(fleet::FleetArgs),
     Explain(ExplainArgs),
     Catalogue(catalogue::CatalogueArgs),
+    Completions(installation::CompletionsArgs),
+    Manual(installation::ManualArgs),
     Reference(ReferenceArgs),
 }
 

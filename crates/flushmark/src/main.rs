@@ -4,8 +4,10 @@
 mod args;
 mod bench;
 mod browser;
+mod build_info;
 mod ceph_leftovers;
 mod commands;
+mod completion;
 mod config;
 mod exit;
 mod export;
@@ -25,9 +27,10 @@ mod tracing;
 mod unsent;
 mod write_cache;
 
-use clap::FromArgMatches as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 fn main() {
+    completion::COMPLETIONS.answer(|| completion::complete(args::Args::command()));
     let args = help::command()
         .try_get_matches()
         .and_then(|matches| args::Args::from_arg_matches(&matches))
@@ -61,6 +64,8 @@ fn run(args: args::Args) -> anyhow::Result<exit::ExitStatus> {
         args::Command::Fleet(fleet) => commands::fleet::run(&fleet),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
+        args::Command::Completions(completions) => commands::completions::run(&completions),
+        args::Command::Manual(manual) => commands::manual::run(&manual),
         args::Command::Verify(verify) => commands::verify::run(&verify),
         args::Command::Reference(reference) => commands::reference::run(&reference),
     }

@@ -20,40 +20,42 @@ fn help() {
     Usage: flushmark [OPTIONS] <COMMAND>
 
     Measure:
-      check      Measure what a commit costs here, in under a minute
-      run        Run a suite, a plan, a fio job file or a fio command
-      db         Measure or watch what commits cost on a database server
-      suites     List the built-in suites, or print one as a plan
+      check        Measure what a commit costs here, in under a minute
+      run          Run a suite, a plan, a fio job file or a fio command
+      db           Measure or watch what commits cost on a database server
+      suites       List the built-in suites, or print one as a plan
 
     Inspect:
-      drives     Show this machine's drives, their write caches and users
-      host       Find what on this host slows or endangers commits
-      cache      Show, switch or restore a drive's volatile write cache
-      trace      Show where a commit spends its time, layer by layer
-      watch      Show writes and flushes second by second, and who commits
-      catalogue  List published drive measurements, and add your own
+      drives       Show this machine's drives, their write caches and users
+      host         Find what on this host slows or endangers commits
+      cache        Show, switch or restore a drive's volatile write cache
+      trace        Show where a commit spends its time, layer by layer
+      watch        Show writes and flushes second by second, and who commits
+      catalogue    List published drive measurements, and add your own
 
     Model and emulate:
-      models     List the modelled drives, or print one as a model file
-      fit        Fit a drive model to a measured result of check or run
-      emulate    Serve a modelled drive over NBD, FUSE or a block device
-      explain    Show step by step on models how storage loses data
+      models       List the modelled drives, or print one as a model file
+      fit          Fit a drive model to a measured result of check or run
+      emulate      Serve a modelled drive over NBD, FUSE or a block device
+      explain      Show step by step on models how storage loses data
 
     Clusters and fleets:
-      ceph       Examine and measure a Ceph cluster, or size a planned one
-      fleet      Add up, compare and follow the runs of many hosts
+      ceph         Examine and measure a Ceph cluster, or size a planned one
+      fleet        Add up, compare and follow the runs of many hosts
 
     Prove:
-      verify     Prove that acknowledged writes survive a power loss
-      crash      Check every state that a power cut could have left
+      verify       Prove that acknowledged writes survive a power loss
+      crash        Check every state that a power cut could have left
 
     Keep and share:
-      results    List, compare, merge, import and export kept runs
-      report     Render results or traces as one self-contained HTML page
-      web        Browse kept runs, and tests as they run, in a browser
+      results      List, compare, merge, import and export kept runs
+      report       Render results or traces as one self-contained HTML page
+      web          Browse kept runs, and tests as they run, in a browser
 
     Other:
-      help       Print this message or the help of the given subcommand(s)
+      completions  Print the script that completes arguments in a shell
+      manual       Write the manual pages of all verbs to a directory
+      help         Print this message or the help of the given subcommand(s)
 
     Options:
           --color <WHEN>  Colour the output: auto (on a terminal without NO_COLOR), always or never

@@ -306,6 +306,36 @@ fn a_run_tells_what_it_does_in_memory_and_nobody_else() {
     assert_eq!(entries(runtime.path()).len(), 1);
 }
 
+/// As in a container: nothing says where sockets and the like belong, and /run cannot be written.
+#[test]
+fn without_a_writable_run_directory_shared_memory_is_used() {
+    if !testbed::needs_root("without_a_writable_run_directory_shared_memory_is_used") {
+        return;
+    }
+    let plans = tempfile::tempdir().unwrap();
+    let plan = plan(
+        plans.path(),
+        "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\ntime = \"60s\"\n",
+    );
+    let target = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o ro none /run && mount -t tmpfs none /dev/shm && exec \"$@\"";
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]);
+    command.arg(flushmark().get_program());
+    command.args(["run", &plan, "--quiet", "--target", target.path().to_str().unwrap()]);
+    let child = command
+        .env_remove("XDG_RUNTIME_DIR")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let place = std::path::PathBuf::from(format!("/proc/{}/root/dev/shm", child.id()));
+    // Before the mounts, the place is that of all processes.
+    let process = u64::from(child.id());
+    until_told(&place, |told| told["process"] == process && told["iops"].is_f64());
+    assert_eq!(interrupt(child, "-INT", SOON).code, Some(130));
+}
+
 #[test]
 fn on_a_disk_nothing_is_told() {
     let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();

@@ -10,6 +10,7 @@ use clap::{Arg, ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Val
 use clierror::WrongUse;
 use sortfile::{Key, Order, Ties, Unit};
 
+use crate::generate::Generated;
 use crate::memory::Memory;
 use crate::unsupported;
 
@@ -126,6 +127,10 @@ pub struct Args {
     /// Show no progress bar
     #[arg(long, short)]
     pub quiet: bool,
+
+    /// Print the manual page, or the script that completes arguments in a shell; for packages
+    #[arg(long, value_enum, value_name = "WHAT", hide = true, exclusive = true)]
+    pub generate: Option<Generated>,
 }
 
 impl Args {

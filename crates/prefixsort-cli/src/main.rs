@@ -5,6 +5,7 @@
 
 mod args;
 mod check;
+mod generate;
 mod inputs;
 mod memory;
 mod progress;
@@ -13,6 +14,7 @@ mod unsupported;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
 use clierror::Program;
 
 use crate::args::{Args, Unread};
@@ -26,17 +28,19 @@ const UNSORTED: u8 = 1;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
+    generate::COMPLETIONS.answer(Args::command);
     let args = match Args::read(std::env::args_os()) {
         Ok(args) => args,
         Err(Unread::Clap(said)) => PROGRAM.exit_as_parsed(&said, FAILED),
         Err(Unread::Wrong(error)) => return PROGRAM.failed_with(&error.into(), FAILED).into(),
     };
     // A signal ends the program at once: unfinished output has no name and vanishes.
-    let outcome = match args.check_as() {
-        Some(check_as) => {
+    let outcome = match (args.generate, args.check_as()) {
+        (Some(what), _) => generate::run(what).map(|()| 0),
+        (None, Some(check_as)) => {
             check::run(&args, check_as).map(|sorted| if sorted { 0 } else { UNSORTED })
         }
-        None => sort::run(&args).map(|()| 0),
+        (None, None) => sort::run(&args).map(|()| 0),
     };
     outcome.unwrap_or_else(|error| PROGRAM.failed_with(&error, FAILED)).into()
 }

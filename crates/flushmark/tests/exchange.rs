@@ -778,7 +778,7 @@ fn a_forum_post_is_judged_shown_and_compared_with_an_own_run() {
       time
     ");
     assert_eq!(grades.matches("Imported").count(), 4, "{grades}");
-    let compared = results(&["compare", "1", "2"]);
+    let compared = results(&["compare", "1", "2", "-v"]);
     assert!(compared.contains("write + fsync (there: test)"), "{compared}");
     assert!(compared.contains("commits/s"), "{compared}");
     let page = place.path().join("page.html").to_str().unwrap().to_owned();

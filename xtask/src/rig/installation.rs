@@ -200,7 +200,10 @@ fn install_rpm(packages: &Packages, work: &Path) -> anyhow::Result<()> {
     let program = format!("{root}/usr/bin/flushmark");
     output(&program, &["check", "sim:consumer-nvme", "--quiet"])?;
     output("rpm", &[&["--erase"], &options[..], &["flushmark"]].concat())?;
-    let left = output("find", &[root, "-type", "f", "-not", "-path", "*/rpm/*"])?;
+    // The list of packages is in one of these, depending on the distribution.
+    let lists = ["-not", "-path", "*/rpm/*", "-not", "-path", "*/.rpmdb/*"];
+    let files = [&[root, "-not", "-type", "d"], &lists[..]].concat();
+    let left = output("find", &files)? + &output("find", &[root, "-name", "flushmark*"])?;
     ensure!(left.is_empty(), "left behind: {left}");
     Ok(())
 }

@@ -26,13 +26,16 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 
 use crate::build::target_directory;
-use crate::command::{output, shown};
+use crate::command::output;
 use dependencies::Dependencies;
 
 pub use portable::Programs;
 
 /// The Debian packages that packages are made with.
 pub const PACKAGES: [&str; 4] = ["binutils", "dpkg-dev", "python3-venv", "rpm"];
+
+/// The crates of the programs.
+const PROGRAMS: [&str; 2] = ["flushmark", "prefixsort-cli"];
 
 /// What is packaged.
 #[derive(Debug, Clone)]
@@ -69,10 +72,10 @@ impl Release {
         }
         std::fs::create_dir_all(directory)
             .with_context(|| format!("cannot create {}", directory.display()))?;
-        let dependencies = Dependencies::of(&["flushmark", "prefixsort-cli"])?;
+        let dependencies = Dependencies::of(&PROGRAMS)?;
         let bom = directory.join(format!("flushmark-{}.cdx.json", self.version));
         write(&bom, &bom::document(&dependencies, self)?)?;
-        let work = tempfile::tempdir().context("cannot make a directory for the packages")?;
+        let work = work()?;
         let root = tree::stage(work.path(), programs, &dependencies, self)?;
         let deb = debian::pack(&root, self, directory)?;
         let rpm = rpm::pack(&root, work.path(), self, directory)?;
@@ -81,6 +84,16 @@ impl Release {
         let sums = in_directory(directory, "sha256sum", &names)?;
         write(&directory.join("SHA256SUMS"), &sums)?;
         Ok(Packages { deb, rpm, archive, sums })
+    }
+
+    /// Makes only the package for Debian.
+    pub fn pack_deb(&self, programs: &Programs, directory: &Path) -> anyhow::Result<PathBuf> {
+        let dependencies = Dependencies::of(&PROGRAMS)?;
+        let work = work()?;
+        let root = tree::stage(work.path(), programs, &dependencies, self)?;
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
+        debian::pack(&root, self, directory)
     }
 
     /// The programs and their files without a package manager: unpacked into `/usr/local`, it works.
@@ -106,7 +119,7 @@ impl Release {
             path(&root)?,
             ".",
         ];
-        shown("tar", &options)?;
+        output("tar", &options)?;
         Ok(archive)
     }
 }
@@ -121,6 +134,11 @@ pub fn run() -> anyhow::Result<()> {
     print!("{}", packages.sums);
     println!("in {}", directory.display());
     Ok(())
+}
+
+/// A directory for files that are needed only while packages are made.
+fn work() -> anyhow::Result<tempfile::TempDir> {
+    tempfile::tempdir().context("cannot make a directory for the packages")
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

@@ -115,8 +115,9 @@ fn control_file(release: &Release, installed_kib: u64) -> String {
 
 fn build(root: &Path, release: &Release, package: &Path) -> anyhow::Result<()> {
     let mut command = Command::new("dpkg-deb");
-    // Older dpkg knows no zstd.
-    command.args(["--root-owner-group", "-Zxz", "--build"]).arg(root).arg(package);
+    // Older dpkg knows no zstd. The number of threads would change the bytes.
+    command.args(["--root-owner-group", "-Zxz", "--threads-max=1", "--build"]);
+    command.arg(root).arg(package).stdout(std::process::Stdio::null());
     // The date of the package, and of files that are newer.
     let status = command
         .env("SOURCE_DATE_EPOCH", release.date.as_second().to_string())

@@ -1,5 +1,6 @@
 //! The package for Fedora, RHEL, SUSE and their relatives.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,8 +41,18 @@ pub fn pack(
     Ok(package)
 }
 
+/// Directories that go with the package: its documents, with all below, and its settings.
+fn directories(files: &[String]) -> BTreeSet<&Path> {
+    let docs = Path::new("/").join(DOCS);
+    let settings = Path::new("/").join(SETTINGS);
+    let ours = [Some(docs.as_path()), settings.parent()];
+    let is_ours = |path: &&Path| ours.iter().flatten().any(|directory| path.starts_with(directory));
+    files.iter().flat_map(|file| Path::new(file).ancestors().skip(1)).filter(is_ours).collect()
+}
+
 /// The description of the package, with the files of a tree.
 fn spec(release: &Release, root: &str, files: &[String]) -> String {
+    let directories = directories(files);
     let files: String = files
         .iter()
         .map(|file| {
@@ -55,6 +66,8 @@ fn spec(release: &Release, root: &str, files: &[String]) -> String {
             format!("{kind}\"{file}\"\n")
         })
         .collect();
+    let directories: String =
+        directories.iter().map(|directory| format!("%dir \"{}\"\n", directory.display())).collect();
     format!(
         "\
 # The files are ready: nothing is stripped, compressed or renamed.
@@ -100,9 +113,7 @@ fi
 if [ -d /run/systemd/system ]; then systemctl daemon-reload || :; fi
 
 %files
-%dir /etc/flushmark
-%dir /{DOCS}
-{files}",
+{directories}{files}",
         version = release.version,
         url = env!("CARGO_PKG_REPOSITORY"),
     )
@@ -127,8 +138,9 @@ mod tests {
         let spec = spec(&release, "/stage", &files);
         let (_, list) = spec.split_once("%files\n").unwrap();
         insta::assert_snapshot!(list, @r#"
-        %dir /etc/flushmark
-        %dir /usr/share/doc/flushmark
+        %dir "/etc/flushmark"
+        %dir "/usr/share/doc/flushmark"
+        %dir "/usr/share/doc/flushmark/docs"
         "/usr/bin/flushmark"
         %attr(0600, root, root) %config(noreplace) "/etc/flushmark/check.conf"
         %doc "/usr/share/man/man1/flushmark.1.gz"

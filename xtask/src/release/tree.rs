@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::dependencies::Dependencies;
 use super::portable::Programs;
 use super::{Release, debian, licences, path};
-use crate::command::{output, root, shown};
+use crate::command::{output, root};
 
 pub const DOCS: &str = "usr/share/doc/flushmark";
 
@@ -84,7 +84,7 @@ impl Tree<'_> {
     /// Writes a text, compressed without a date.
     fn write_compressed(&self, name: &str, text: &str) -> anyhow::Result<()> {
         self.write(name, text)?;
-        shown("gzip", &["--best", "--no-name", "--force", path(&self.root.join(name))?])
+        output("gzip", &["--best", "--no-name", "--force", path(&self.root.join(name))?]).map(drop)
     }
 
     fn manual(&self, programs: &Programs) -> anyhow::Result<()> {
@@ -95,7 +95,7 @@ impl Tree<'_> {
         self.write("usr/share/man/man1/prefixsort.1", &page)?;
         let pages = files(directory)?;
         let pages: Vec<&str> = pages.iter().map(|page| path(page)).collect::<Result<_, _>>()?;
-        shown("gzip", &[&["--best", "--no-name", "--force"][..], &pages].concat())
+        output("gzip", &[&["--best", "--no-name", "--force"][..], &pages].concat()).map(drop)
     }
 
     fn completions(

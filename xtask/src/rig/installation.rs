@@ -58,7 +58,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let work = tempfile::tempdir().context("cannot make a directory for the rig")?;
     let packages = release.pack(&programs, &directory)?;
     let older = Release { version: OLDER.to_owned(), ..release.clone() };
-    let older = older.pack(&programs, &work.path().join("older"))?;
+    let older = older.pack_deb(&programs, &work.path().join("older"))?;
     let mut outcome = Outcome::default();
     let mut test = |name: &str, test: &mut dyn FnMut() -> anyhow::Result<()>| {
         if !options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str())) {
@@ -200,7 +200,10 @@ fn install_rpm(packages: &Packages, work: &Path) -> anyhow::Result<()> {
     let program = format!("{root}/usr/bin/flushmark");
     output(&program, &["check", "sim:consumer-nvme", "--quiet"])?;
     output("rpm", &[&["--erase"], &options[..], &["flushmark"]].concat())?;
-    let left = output("find", &[root, "-type", "f", "-not", "-path", "*/rpm/*"])?;
+    // The list of packages is in one of these, depending on the distribution.
+    let lists = ["-not", "-path", "*/rpm/*", "-not", "-path", "*/.rpmdb/*"];
+    let files = [&[root, "-not", "-type", "d"], &lists[..]].concat();
+    let left = output("find", &files)? + &output("find", &[root, "-name", "flushmark*"])?;
     ensure!(left.is_empty(), "left behind: {left}");
     Ok(())
 }
@@ -220,12 +223,12 @@ fn unpack(packages: &Packages, work: &Path) -> anyhow::Result<()> {
 /// Installs an older version, then this one, uses it and removes it with all that it has left.
 fn install_deb(
     root: &Root,
-    older: &Packages,
+    older: &Path,
     packages: &Packages,
     release: &Release,
 ) -> anyhow::Result<()> {
     let before = root.files()?;
-    root.install(&older.deb)?;
+    root.install(older)?;
     let installed = || root.run("dpkg-query --show --showformat='${Version} ${Status}' flushmark");
     let expect = |version: &str| {
         let found = installed()?;

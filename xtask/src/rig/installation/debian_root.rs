@@ -67,8 +67,10 @@ impl Root {
     /// A command of a shell in this system, with its own processes and mounts, which end with it.
     pub fn command(&self, script: &str) -> anyhow::Result<Command> {
         let mut command = Command::new("unshare");
-        let enter = "mount -t proc proc \"$0/proc\" && mount -t tmpfs tmpfs \"$0/tmp\" && \
-                     exec chroot \"$0\" sh -c \"$1\"";
+        // Mounted on itself, because flushmark looks for the mount of its target, and there is none
+        // in a plain directory.
+        let enter = "mount --bind \"$0\" \"$0\" && mount -t proc proc \"$0/proc\" && \
+                     mount -t tmpfs tmpfs \"$0/tmp\" && exec chroot \"$0\" sh -c \"$1\"";
         command
             .args(["--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"])
             .args(["sh", "-c", enter, text(self.path())?, script])

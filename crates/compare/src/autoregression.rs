@@ -8,7 +8,7 @@
 //! value and the variance of a quadratic form (Satterthwaite, An approximate distribution of
 //! estimates of variance components, Biometrics Bulletin 2, 1946).
 
-/// What the sample variance of a few values reveals of the variance of their mean.
+/// The variance of the mean of a few values, estimated from their sample variance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanNoise {
     /// Variance of the mean, as a multiple of the sample variance divided by the count, which it

@@ -431,8 +431,7 @@ pub enum Format {
     Json,
 }
 
-/// When output is coloured. The values have no help of their own, which would lengthen that of every
-/// verb.
+/// When output is coloured. The values have no help, which would lengthen that of every verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     Auto,

@@ -60,7 +60,7 @@ fn of_headline(test: &TestComparison, figure: &MetricComparison, names: [&str; 2
     }
 }
 
-/// What the candidate does, by the test's leading figure.
+/// The verb for the candidate, by the test's leading figure.
 fn verb(test: &TestComparison) -> &'static str {
     let has = |operation| test.metric(Metric::Latency(operation, Point::P50)).is_some();
     match test.leading().map(|figure| figure.metric) {

@@ -10,11 +10,18 @@ use super::text;
 use crate::build::target_directory;
 use crate::command::output;
 
-/// Where Debian's packages come from.
-const MIRROR: &str = "http://deb.debian.org/debian";
-
-/// What changes by itself: logs, indices and the lists of the package manager.
+/// Changes by itself: logs, indices and the lists of the package manager.
 const VOLATILE: [&str; 5] = ["/dev/", "/proc/", "/run/", "/tmp/", "/var/"];
+
+/// The mirror from which this machine installs Debian's packages.
+fn mirror() -> anyhow::Result<String> {
+    let sites = output("apt-get", &["indextargets", "--format", "$(REPO_URI)"])?;
+    let is_main = |site: &&str| site.trim_end_matches('/').ends_with("/debian");
+    let mirror = sites.lines().find(is_main);
+    mirror
+        .map(str::to_owned)
+        .context("apt has no mirror of Debian's packages; run `apt-get update`")
+}
 
 /// A copy of a fresh system, removed on drop.
 pub struct Root {
@@ -35,7 +42,7 @@ impl Root {
             }
             std::fs::create_dir_all(&fresh)?;
             let include = format!("--include={}", packages.join(","));
-            let options = ["--variant=minbase", &include, suite, text(&fresh)?, MIRROR];
+            let options = ["--variant=minbase", &include, suite, text(&fresh)?, &mirror()?];
             output("debootstrap", &options).context("cannot make a minimal Debian")?;
             // Written last, so a system that is not complete is made again.
             std::fs::write(&done, wanted)?;

@@ -124,7 +124,8 @@ impl Measurement<'_> {
         let record = TargetRecord { given: target, ..first.target().record() };
         let host = HostFacts::read(&SystemRoot::default());
         let began = Some(jiff::Timestamp::now());
-        let document = RunDocument { host, ..new_document(self.suite, record, began) };
+        let label = self.keep.label.clone();
+        let document = RunDocument { label, host, ..new_document(self.suite, record, began) };
         keeping.begin(&document)?;
         let (results, error) = self.measure(benches, &drives, progress, &mut keeping);
         drop(recorded);

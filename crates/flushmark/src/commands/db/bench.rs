@@ -98,6 +98,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
         .map(|here| Storage::of(here, &facts.record, plan.time.min(STORAGE_TIME)));
     let began = Some(jiff::Timestamp::now());
     let mut document = RunDocument {
+        label: args.keep.label.clone(),
         smoke: args.smoke,
         host: HostFacts::read(&root),
         ..new_document(SUITE, target, began)

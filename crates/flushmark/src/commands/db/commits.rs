@@ -67,7 +67,8 @@ pub fn measured(
         .with_database(facts.record.clone());
     let host = HostFacts::read(&SystemRoot::default());
     let began = Some(jiff::Timestamp::now());
-    let mut document = RunDocument { host, ..new_document(SUITE, target, began) };
+    let label = args.keep.label.clone();
+    let mut document = RunDocument { label, host, ..new_document(SUITE, target, began) };
     let alone = storage::measured(storage, &mut document);
     if args.delivery.format == PrintFormat::Text {
         print(&report::target_header(&document, None, &look))?;

@@ -48,6 +48,7 @@ pub fn run(args: &WatchArgs) -> anyhow::Result<ExitStatus> {
     let target = TargetRecord::new(server.url.to_string(), TargetKind::Database)
         .with_database(facts.record.clone());
     let mut document = RunDocument {
+        label: args.keep.label.clone(),
         host: HostFacts::read(&SystemRoot::default()),
         drive: device.as_ref().ok().map(|device| device.place.clone()),
         ..new_document(SUITE, target, Some(Timestamp::now()))

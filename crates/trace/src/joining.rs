@@ -90,6 +90,23 @@ struct JournalCommit {
     to: Option<u64>,
 }
 
+impl JournalCommit {
+    /// When it was on the drive. Its thread announces the end a little later, and until then those
+    /// that wait for it may run again and return.
+    fn durable(&self, submitted: &[&Request]) -> Option<u64> {
+        let is_own = |request: &&&Request| {
+            request.thread == self.thread
+                && request.queued >= self.from
+                && self.to.is_none_or(|to| request.queued <= to)
+        };
+        match submitted.iter().filter(is_own).max_by_key(|request| request.queued) {
+            Some(last) if self.to.is_some() || last.makes_durable() => last.done,
+            Some(_) => None,
+            None => self.to,
+        }
+    }
+}
+
 /// Journal commits kept while no call is open; more than any call overlaps.
 const JOURNAL_KEPT: usize = 4096;
 /// Fewer requests are not worth a look.
@@ -444,7 +461,7 @@ impl Joiner {
             .filter(|request| request.flags.operation != Operation::Read)
             .map(|request| Own { request: request.clone(), role: role(call, request) })
             .collect();
-        let journal = self.journal_commits(call, exit, &requests);
+        let journal = self.journal_commits(call, exit, &submitted, &requests);
         let log_disks = call
             .filesystem
             .and_then(|(_, device)| self.filesystems.get(&device?))
@@ -491,25 +508,34 @@ impl Joiner {
     }
 
     /// The commits of the journal that the call waited for, with the threads that made them.
-    fn journal_commits(&self, call: &Call, exit: u64, own: &[Own]) -> Vec<(JournalPart, u32)> {
+    fn journal_commits(
+        &self,
+        call: &Call,
+        exit: u64,
+        submitted: &[&Request],
+        own: &[Own],
+    ) -> Vec<(JournalPart, u32)> {
         let Some((Filesystem::Ext4, Some(device))) = call.filesystem else { return Vec::new() };
         let waited_for = |commit: &&JournalCommit| {
-            let Some(to) = commit.to.filter(|&to| to > call.enter && to <= exit) else {
-                return false;
-            };
+            let durable = commit.durable(submitted).filter(|&at| at > call.enter && at <= exit);
+            let Some(at) = durable else { return false };
             let own_at_work = own.iter().any(|own| {
-                own.request.queued < to && own.request.done.is_some_and(|done| done > to)
+                own.request.queued < at && own.request.done.is_some_and(|done| done > at)
             });
             let off_cpu = !self.scheduling
                 || call.by == Syscall::UringFsync
-                || call.off_cpu.iter().any(|off| off.from < to && to <= off.to);
-            commit.device == device && off_cpu && !own_at_work
+                || call.off_cpu.iter().any(|off| off.from < at && at <= off.to);
+            // Linux 6.18 was seen to keep a thread on its processor while it waits. A call that
+            // does nothing itself from the commit's beginning to its end waits for it.
+            let own_done = |own: &Own| own.request.done.is_some_and(|done| done <= commit.from);
+            let idle = commit.from >= call.enter && own.iter().all(own_done);
+            commit.device == device && (off_cpu || idle) && !own_at_work
         };
         let of_call: Vec<_> = self.journal.iter().filter(waited_for).copied().collect();
         let last = of_call.len().saturating_sub(1);
         let part = |(index, commit): (usize, JournalCommit)| {
             let earlier = index < last && commit.from < call.enter;
-            let (from, to) = (commit.from.max(call.enter), commit.to.unwrap_or(exit));
+            let (from, to) = (commit.from.max(call.enter), commit.to.unwrap_or(exit).min(exit));
             (JournalPart { from, to, earlier }, commit.thread)
         };
         of_call.into_iter().enumerate().map(part).collect()

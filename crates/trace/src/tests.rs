@@ -193,6 +193,35 @@ fn a_commit_of_the_journal_that_began_earlier_is_others() {
 }
 
 #[test]
+fn a_wait_for_the_journal_that_no_switch_shows() {
+    let switches = off_cpu([10, 11, 12]);
+    let commit = one(&[
+        // The trace knows the scheduler.
+        &switches,
+        &[enter(100, Syscall::Fsync), sync_file(101, Filesystem::Ext4)],
+        &write([110, 112, 150], WRITER, 2048, "WS"),
+        &[journal(160, Edge::Start), journal(290, Edge::End)],
+        &flush([200, 205, 280], JOURNAL),
+        &[back(320)],
+    ]);
+    assert_eq!(commit.journal.len(), 1);
+    assert_eq!(commit.requests.len(), 2);
+}
+
+#[test]
+fn a_commit_of_the_journal_whose_end_is_announced_after_the_call_returned() {
+    let commit = one(&[
+        &[enter(100, Syscall::Fsync), sync_file(101, Filesystem::Ext4)],
+        &off_cpu([110, 285, 300]),
+        &[journal(160, Edge::Start), journal(330, Edge::End)],
+        &flush([200, 205, 280], JOURNAL),
+        &[back(320)],
+    ]);
+    assert_eq!(commit.journal.len(), 1);
+    assert_eq!(commit.requests.len(), 1);
+}
+
+#[test]
 fn fdatasync_beside_a_commit_of_the_journal_did_not_wait_for_it() {
     let commit = one(&[
         &[journal(90, Edge::Start), journal(150, Edge::End)],

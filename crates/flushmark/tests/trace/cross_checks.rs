@@ -1,7 +1,8 @@
 //! A trace compared with what others know: other tracers, and the drive's model.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use crate::common::served::Served;
 use crate::common::{LoopDevice, kill, needs_mkfs, needs_mounts, needs_program, system};
 use crate::tracing::{
     PROGRAM, assert_explained, commits_by, count, histogram, on_demand, read_json, trace_of,
-    traced, tracer, write_back,
+    traced, tracer, wait_until, write_back,
 };
 
 /// The kernel's number of a device.
@@ -47,13 +48,12 @@ fn bpftrace_counts_the_same_requests() {
     assert!(lines.by_ref().any(|line| line.contains("attached_probes")));
     let output = format!("of={}", mount.path.join("grows").display());
     let trace = trace_of(&["dd", "if=/dev/zero", &output, "bs=4k", "count=100", "oflag=dsync"]);
-    kill(&["-INT", &bpftrace.id().to_string()]).unwrap();
+    assert!(interrupted(&mut bpftrace).success());
     let counts = lines.filter_map(|line| {
         let line: Value = serde_json::from_str(&line).ok()?;
         line["data"].get("@").cloned()
     });
     let counts = counts.last().unwrap();
-    assert!(bpftrace.wait().unwrap().success());
 
     let anatomy = commits_by(&trace, "write with O_DSYNC", device.name());
     assert_explained(&trace, anatomy);
@@ -65,9 +65,26 @@ fn bpftrace_counts_the_same_requests() {
         what.iter().map(|what| anatomy["reached"][what].as_u64().unwrap()).sum()
     };
     let flushes = reached(&["bare_flushes", "flushes_before", "flushes_after"]);
-    assert_eq!(counted(|kind| kind.starts_with("FF")), flushes, "{counts}");
+    assert_eq!(counted(|kind| kind.starts_with("FF")), flushes, "{counts} {anatomy:#}");
     let writes = reached(&["data_writes", "journal_writes"]) - reached(&["merged"]);
     assert_eq!(counted(|kind| kind.starts_with('W')), writes, "{counts}");
+}
+
+/// Interrupts bpftrace and waits for its end. It forgets a signal that arrives between two of its
+/// waits for events, and is killed by one that arrives while it prints.
+fn interrupted(bpftrace: &mut Child) -> ExitStatus {
+    const TO_PRINT: Duration = Duration::from_secs(5);
+    let mut last = None::<Instant>;
+    let mut status = None;
+    wait_until("interrupted bpftrace", || {
+        if last.is_none_or(|last| last.elapsed() > TO_PRINT) {
+            kill(&["-INT", &bpftrace.id().to_string()]).unwrap();
+            last = Some(Instant::now());
+        }
+        status = bpftrace.try_wait().unwrap();
+        status.is_some()
+    });
+    status.unwrap()
 }
 
 #[test]

@@ -16,6 +16,7 @@ use std::fmt;
 use measurement::{Ended, TestResult};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
+use workload::number::about_bytes;
 
 use crate::bootstrap::{self, MEMORY_SECONDS_MIN, NoInterval, PASSES_MIN, Spread};
 use crate::facts::{self, FactDifference};
@@ -510,12 +511,8 @@ fn notes(pair: &Pair<'_>, runs: [usize; 2]) -> Vec<String> {
     // An imported listing may not contain the size.
     let known = ours.size_bytes > 0 && theirs.size_bytes > 0;
     if known && ours.size_bytes != theirs.size_bytes {
-        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-        notes.push(format!(
-            "the baseline worked on {:.0} MiB and the candidate on {:.0} MiB",
-            mib(ours.size_bytes),
-            mib(theirs.size_bytes)
-        ));
+        let [ours, theirs] = [ours, theirs].map(|work| about_bytes(work.size_bytes));
+        notes.push(format!("the baseline worked on {ours} and the candidate on {theirs}"));
     }
     let lost = lost(&pair.baseline.metrics(), &pair.candidate.metrics());
     if !lost.is_empty() && pair.candidate.merge_error().is_none() {

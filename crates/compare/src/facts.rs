@@ -48,7 +48,7 @@ const FACTS: [Fact; 20] = [
     ("governor", |run| run.host.cpu_governor.clone()),
     ("kernel", |run| run.host.kernel_release.clone()),
     ("filesystem", |run| run.drive.as_ref()?.mount.as_ref().map(|mount| mount.fs_type.clone())),
-    ("drive", drive),
+    ("drive", RunDocument::drive_name),
     ("firmware", |run| device(run, |device| device.firmware.clone())),
     ("serial number", |run| device(run, |device| device.serial.clone())),
     ("scheduler", |run| device(run, |device| device.queue.scheduler.clone())),
@@ -57,12 +57,6 @@ const FACTS: [Fact; 20] = [
     }),
     ("drive's cache", |run| device(run, |device| device.cache_type.clone())),
 ];
-
-/// What the drive is known by: the name that an imported result has, or its model.
-pub(crate) fn drive(run: &RunDocument) -> Option<String> {
-    let imported = run.source.as_ref().and_then(|source| source.drive.clone());
-    imported.or_else(|| device(run, drive::BlockDevice::label))
-}
 
 /// Values of the drives under the target, each once.
 fn device(

@@ -6,7 +6,6 @@ use measurement::{MergeError, RunDocument, TestResult, started_at};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::facts;
 use crate::metric::{Course, Metric, Piece};
 
 /// Runs that represent one thing: a drive, a setting, the last ten nights.
@@ -42,7 +41,7 @@ pub struct GroupRecord {
 impl Group<'_> {
     /// What readers know this side by.
     fn name(&self) -> String {
-        let name = |run: &&RunDocument| run.label.clone().or_else(|| facts::drive(run));
+        let name = |run: &&RunDocument| run.label.clone().or_else(|| run.drive_name());
         let mut names: Vec<Option<String>> = self.runs.iter().map(name).collect();
         names.dedup();
         match names.as_slice() {

@@ -1,12 +1,7 @@
 //! The test that the answer of a comparison is about.
 
-use measurement::TestResult;
-
 use crate::comparison::{MetricComparison, TestComparison};
 use crate::pairing::Pair;
-
-/// 4 KiB, a database's or journal's smallest block.
-const BLOCK: u64 = 4096;
 
 /// The place of the test that represents all: one commit of 4 KiB at a time, or what resembles it
 /// most. Tests that commit come first, then those that can be judged, then those closest to that
@@ -16,17 +11,13 @@ pub(crate) fn headline(pairs: &[&Pair<'_>], tests: &[TestComparison]) -> Option<
     if pairs.iter().any(|pair| pair.baseline.first().osd.is_some()) {
         return None;
     }
-    (0..tests.len()).min_by_key(|&at| rank(pairs[at].baseline.first(), &tests[at]))
-}
-
-/// Lowest first.
-fn rank(result: &TestResult, test: &TestComparison) -> (bool, bool, bool, bool) {
-    let work = &result.workload;
     let is_judged = |figure: &MetricComparison| figure.exact || figure.interval.is_some();
-    (
-        result.commits_per_s.is_none(),
-        !test.leading().is_some_and(is_judged),
-        work.depth * work.jobs != 1,
-        work.block_bytes != BLOCK,
-    )
+    (0..tests.len()).min_by_key(|&at| {
+        let result = pairs[at].baseline.first();
+        (
+            result.commits_per_s.is_none(),
+            !tests[at].leading().is_some_and(is_judged),
+            result.distance_from_a_commit(),
+        )
+    })
 }

@@ -239,7 +239,8 @@ fn an_image_is_measured_with_and_without_the_cache() {
     insta::assert_snapshot!(refused.stderr.trim_end(), @"flushmark: --format takes the result of one run; add --cache off or --cache on (runs with both are kept, and `flushmark results export` writes them)");
 
     let store = pool.place().join("results.db").display().to_string();
-    let run = pool.run(&[&bench[..], &["--destroy-data", "--store", &store]].concat());
+    let run = pool
+        .run(&[&bench[..], &["--destroy-data", "--label", "first", "--store", &store]].concat());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     for expected in ["librbd's cache on", "librbd's cache off", "with librbd's cache"] {
         assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
@@ -248,7 +249,9 @@ fn an_image_is_measured_with_and_without_the_cache() {
     let data = pool.objects().lines().filter(|line| line.contains("rbd_data.")).count();
     assert_eq!(data, 16);
     let listed = pool.run(&["results", "list", "--store", &store, "--format", "json"]).document();
-    assert_eq!(listed["runs"].as_array().unwrap().len(), 2, "{listed}");
+    let labels: Vec<&Value> =
+        listed["runs"].as_array().unwrap().iter().map(|run| &run["label"]).collect();
+    assert_eq!(labels, ["first"; 2], "{listed}");
     let run = pool.run(&[&of_two[..], &["--cache", "on"]].concat());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(run.document()["target"]["ceph"]["cached"], true);

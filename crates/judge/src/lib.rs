@@ -65,6 +65,7 @@ pub use cluster::{
 };
 pub use database::database;
 pub use drives::drives;
+pub use fitness::ETCD_P99_US;
 pub use flush_path::kept_in_memory;
 pub use imported::judge_imported;
 pub use judgement::{Judgement, judge};

@@ -150,6 +150,27 @@ impl RunDocument {
         Some(sizes().min()?..=sizes().max()?)
     }
 
+    /// The name that an imported result gives its drive, otherwise the models of the drives under the
+    /// target: `980 PRO`, or `4 × 980 PRO` of an array. `None` if neither is known.
+    pub fn drive_name(&self) -> Option<String> {
+        if let Some(drive) = self.source.as_ref().and_then(|source| source.drive.clone()) {
+            return Some(drive);
+        }
+        let device = self.drive.as_ref().and_then(drive::Place::block_device)?;
+        let mut models: Vec<(String, usize)> = Vec::new();
+        for model in device.drives().into_iter().filter_map(drive::BlockDevice::label) {
+            match models.iter_mut().find(|(known, _)| *known == model) {
+                Some((_, count)) => *count += 1,
+                None => models.push((model, 1)),
+            }
+        }
+        let words = models.into_iter().map(|(model, count)| match count {
+            1 => model,
+            _ => format!("{count} × {model}"),
+        });
+        Some(words.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
+    }
+
     /// Reads a document of this or an earlier version.
     ///
     /// # Errors

@@ -740,6 +740,14 @@ impl TestResult {
         }
     }
 
+    /// How far the test is from the one that stands for a whole run, which is one commit at a time
+    /// of 4 KiB, the smallest block of a database or journal. The lowest is the closest.
+    pub fn distance_from_a_commit(&self) -> impl Ord + use<> {
+        const BLOCK: u64 = 4096;
+        let work = &self.workload;
+        (self.commits_per_s.is_none(), work.depth * work.jobs != 1, work.block_bytes != BLOCK)
+    }
+
     /// The latency that an application waits for: commit latency if there is any, else write
     /// latency, else read latency. `None` if commits were only counted and not timed, as in fio's
     /// output: no application waits for the write alone.

@@ -7,6 +7,8 @@ const PANEL_TITLE_PX = 24;
 const VALUES_PX = 62;
 const BETWEEN_PX = 26;
 const PANEL_MIN_PX = 330;
+// Without a legend, above the first title.
+const MARGIN_PX = 4;
 
 // The number of panels beside each other, and of rows of panels.
 const panelsOf = (data, width) => {
@@ -14,15 +16,16 @@ const panelsOf = (data, width) => {
   return { columns, rows: Math.ceil(data.panels.length / columns) };
 };
 const linesOf = (data) => [...new Set(data.panels.flatMap((panel) => panel.lines.map((line) => line.name)))];
+const curvesTop = (data, width) => Math.max(MARGIN_PX, legendHeight(linesOf(data), width));
 const curvesHeight = (data, width) => {
   const { rows } = panelsOf(data, width);
-  return legendHeight(linesOf(data), width) + rows * (PANEL_PX + PANEL_TITLE_PX) + STEPS_PX;
+  return curvesTop(data, width) + rows * (PANEL_PX + PANEL_TITLE_PX) + STEPS_PX;
 };
 
 charts.curves = (data, theme, width, height) => {
   const { columns, rows } = panelsOf(data, width);
   const names = linesOf(data);
-  const top = legendHeight(names, width);
+  const top = curvesTop(data, width);
   const rowHeight = (height - top - STEPS_PX) / rows;
   const published = data.panels.flatMap((panel) => panel.published);
   const labelled = published.length > 0 && columns === 1 && width >= 500;

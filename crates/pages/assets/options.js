@@ -102,10 +102,13 @@ const ticks = (least, most) => {
   return [Math.log10(least), Math.log10(most)];
 };
 
-// The axis begins and ends where the data do, with a little space beside them.
+// The axis begins and ends where the data do, with a little space beside them; with more if they
+// hardly differ, so that noise does not look like a difference.
 const SPACE = 0.04;
+const DECADES_MIN = Math.log10(1.6);
 const logAxis = (theme, least, most, format, more = {}) => {
-  const space = Math.max(Math.log10(most / least) * SPACE, 0.02);
+  const decades = Math.log10(most / least);
+  const space = Math.max(decades * SPACE, 0.02, (DECADES_MIN - decades) / 2);
   const [low, high] = [Math.log10(least) - space, Math.log10(most) + space];
   const values = ticks(10 ** low, 10 ** high);
   return axis(theme, {

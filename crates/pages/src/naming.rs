@@ -7,7 +7,7 @@ use crate::Run;
 /// A drive by the name that its user gave it at import or by its model, otherwise the target on its
 /// host.
 pub fn drive(run: &Run<'_>) -> String {
-    model(run.document).unwrap_or_else(|| match &run.host {
+    run.document.drive_name().unwrap_or_else(|| match &run.host {
         Some(host) => format!("{host} {}", target(run.document)),
         None => target(run.document),
     })
@@ -65,25 +65,6 @@ fn label(run: &Run<'_>) -> String {
     }
     let is_number = !run.label.is_empty() && run.label.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { format!("run {}", run.label) } else { run.label.clone() }
-}
-
-fn model(document: &RunDocument) -> Option<String> {
-    let imported = document.source.as_ref().and_then(|source| source.drive.clone());
-    let device = document.drive.as_ref().and_then(drive::Place::block_device);
-    let labels: Vec<String> = device
-        .map(|device| device.drives())
-        .into_iter()
-        .flatten()
-        .filter_map(drive::BlockDevice::label)
-        .collect();
-    match (imported, labels.as_slice()) {
-        (Some(drive), _) => Some(drive),
-        (None, [label]) => Some(label.clone()),
-        (None, [label, rest @ ..]) if rest.iter().all(|other| other == label) => {
-            Some(format!("{} × {label}", labels.len()))
-        }
-        (None, _) => None,
-    }
 }
 
 /// The full path is more useful than the relative one that the user may have typed.

@@ -19,9 +19,7 @@ use crate::target::target_header;
 /// The suite of `flushmark check`.
 const CHECK_SUITE: &str = "check";
 const HEADLINES: &str =
-    "p50 and p99 are those of 4 KiB commits, or of the first test with commits.";
-const HEADLINES_WITHOUT_COMMITS: &str = "p50 and p99 are those of 4 KiB commits, or of the first \
-                                         test with commits, or of the first test.";
+    "p50 and p99 are those of single 4 KiB commits, or of the test most like them.";
 /// Characters of a note shown in a list; `results show` shows the whole note.
 const NOTE_CHARACTERS: usize = 30;
 
@@ -47,10 +45,8 @@ pub fn run_list(runs: &[Summary], more: bool, look: &Look) -> String {
             (run.state != State::Complete).then(|| run.state.name())
         })
         .of(runs, look);
-    let other =
-        runs.iter().any(|run| run.headline.as_ref().is_some_and(|headline| !headline.is_commit));
     text += "\n";
-    text += &look.hanging("  ", if other { HEADLINES_WITHOUT_COMMITS } else { HEADLINES });
+    text += &look.hanging("  ", HEADLINES);
     if more {
         text += &format!("  The newest {}; use --limit to show more.\n", runs.len());
     }
@@ -231,7 +227,7 @@ mod tests {
         111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  good      after fleet  interrupted
           7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  check       -        -  -         -            running
 
-        p50 and p99 are those of 4 KiB commits, or of the first test with commits.
+        p50 and p99 are those of single 4 KiB commits, or of the test most like them.
         The newest 3; use --limit to show more.
         ");
         insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 150, ..Look::plain() }), @"
@@ -240,7 +236,7 @@ mod tests {
         111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    check  164 µs  1.28 ms  good      after fleet  with the firmware of last spr…  interrupted
           7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  check       -        -  -         -            -                               running
 
-        p50 and p99 are those of 4 KiB commits, or of the first test with commits.
+        p50 and p99 are those of single 4 KiB commits, or of the test most like them.
         ");
         insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 72, ..Look::plain() }), @"
          id  when (UTC)        drive or target          suite     p50      p99
@@ -248,8 +244,8 @@ mod tests {
         111  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  check  164 µs  1.28 ms
           7  2026-11-20 19:30  sim:micron-5100-eco-960gb  check       -        -
 
-        p50 and p99 are those of 4 KiB commits, or of the first test with
-        commits.
+        p50 and p99 are those of single 4 KiB commits, or of the test most
+        like them.
         ");
     }
 
@@ -259,7 +255,7 @@ mod tests {
         id  when (UTC)        host  drive or target          suite     p50      p99  as a log  tags
          1  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB  check  164 µs  1.28 ms  good      after fleet
 
-        p50 and p99 are those of 4 KiB commits, or of the first test with commits.
+        p50 and p99 are those of single 4 KiB commits, or of the test most like them.
         ");
     }
 

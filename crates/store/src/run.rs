@@ -191,16 +191,8 @@ pub struct Headline {
 impl Headline {
     /// The position of the test whose latency stands for a run.
     pub(crate) fn position(results: &[TestResult]) -> Option<usize> {
-        let commits =
-            |result: &TestResult| Headline::of(result).is_some_and(|headline| headline.is_commit);
-        let is_single = |result: &TestResult| {
-            let workload = &result.workload;
-            workload.block_bytes == 4096 && workload.jobs == 1 && workload.depth == 1
-        };
-        let first = |of: &dyn Fn(&TestResult) -> bool| results.iter().position(of);
-        first(&|result| is_single(result) && commits(result))
-            .or_else(|| first(&commits))
-            .or_else(|| first(&|result| Headline::of(result).is_some()))
+        let timed = (0..results.len()).filter(|&at| results[at].headline_us().is_some());
+        timed.min_by_key(|&at| results[at].distance_from_a_commit())
     }
 
     /// `None` for a test without latencies.

@@ -1,6 +1,7 @@
 //! Commits per second and their latency, for tests that each commit in their own way: the sync
 //! methods of a log, the calls of different software.
 
+use judge::ETCD_P99_US;
 use measurement::TestResult;
 use serde::Serialize;
 use workload::number::{latency, number};
@@ -8,10 +9,6 @@ use workload::number::{latency, number};
 use super::figure::Figure;
 use super::{Chart, positive};
 use crate::table::{Table, or_dash};
-
-/// etcd asks for a disk whose 99th percentile of a log sync is below 10 ms (etcd.io, Hardware
-/// recommendations and FAQ).
-const ETCD_P99_US: f64 = 10_000.0;
 
 /// A bar and a span for each test.
 #[derive(Debug, Clone, PartialEq, Serialize)]

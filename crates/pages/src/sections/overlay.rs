@@ -4,7 +4,7 @@
 use compare::{Comparison, Direction, Group};
 use maud::{Markup, html};
 use measurement::{TestResult, Use};
-use report::{ComparisonView, FigureView, counted};
+use report::{ComparisonView, TestView, counted};
 use workload::number::latency;
 
 use super::RunSection;
@@ -173,12 +173,10 @@ fn differences(told: &ComparisonView<'_>) -> Markup {
     html! {
         section aria-label=(title) {
             (PART.heading(Look::Part, None, &html! { (title) }))
-            @let tests: Vec<(String, Vec<FigureView>)> = told.tests().collect();
-            @if !tests.is_empty() {
-                (table(told.names, &tests, 1))
-                @if tests.iter().any(|(_, figures)| figures.len() > 1) {
-                    (fold(&html! { "All figures of " (title) }, &table(told.names, &tests, usize::MAX)))
-                }
+            @let lines = told.lines();
+            @if !lines.is_empty() {
+                (summary(told.names, &lines))
+                (fold(&html! { "All figures of " (title) }, &figures(told)))
             }
             @if !remarks.is_empty() || !unpaired.is_empty() {
                 ul.notes {
@@ -194,9 +192,37 @@ fn differences(told: &ComparisonView<'_>) -> Markup {
     }
 }
 
-/// The first figures of each test.
-fn table(names: [&str; 2], tests: &[(String, Vec<FigureView>)], figures_max: usize) -> Markup {
+/// The table of `results compare`: the difference of each test in words.
+fn summary(names: [&str; 2], lines: &[TestView]) -> Markup {
     let [baseline, candidate] = names;
+    html! {
+        div.scroll role="region" aria-label={ (candidate) " and " (baseline) } tabindex="0" {
+            table.compared {
+                thead {
+                    tr {
+                        th scope="col" { "test" }
+                        th scope="col" { (baseline) } th scope="col" { (candidate) }
+                        th scope="col" { "difference" } th scope="col" { "significance" }
+                    }
+                }
+                tbody {
+                    @for line in lines {
+                        tr {
+                            th scope="row" { @if line.is_further { "· " } (line.name) }
+                            td { (dashed(&line.baseline)) } td { (dashed(&line.candidate)) }
+                            td class=[class(line.direction)] { (dashed(&line.difference)) }
+                            td class=[class(line.direction)] { (line.significance) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every figure of each test.
+fn figures(told: &ComparisonView<'_>) -> Markup {
+    let [baseline, candidate] = told.names;
     html! {
         div.scroll role="region" aria-label={ "Figures of " (candidate) " and " (baseline) } tabindex="0" {
             table.compared {
@@ -207,8 +233,7 @@ fn table(names: [&str; 2], tests: &[(String, Vec<FigureView>)], figures_max: usi
                         th scope="col" { "ratio" } th scope="col" { "95 % interval" } th scope="col" { "verdict" }
                     }
                 }
-                @for (test, figures) in tests {
-                    @let figures = &figures[..figures.len().min(figures_max)];
+                @for (test, figures) in told.tests() {
                     tbody {
                         @for (index, figure) in figures.iter().enumerate() {
                             tr {

@@ -115,11 +115,28 @@ impl<'a> ComparisonView<'a> {
             .into_iter()
             .map(|(because, names)| format!("{}: no verdict, {because}.", names.join(", ")))
             .collect();
-        for test in &self.against.tests {
-            lines.extend(test.notes.iter().map(|note| format!("{}: {note}.", test.test)));
-        }
+        lines.extend(self.notes());
         lines.extend(self.single_runs());
         lines
+    }
+
+    /// The notes on tests. Tests with the same note share a line.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+        for test in &self.against.tests {
+            for note in &test.notes {
+                match notes.iter_mut().find(|(known, _)| known == note) {
+                    Some((_, tests)) => tests.push(&test.test),
+                    None => notes.push((note, vec![&test.test])),
+                }
+            }
+        }
+        let all = self.against.tests.len();
+        notes.into_iter().map(move |(note, tests)| match tests.as_slice() {
+            many if many.len() > 1 && many.len() == all => format!("All tests: {note}."),
+            [first, _, _, ..] => format!("{first} and {} others: {note}.", tests.len() - 1),
+            tests => format!("{}: {note}.", tests.join(" and ")),
+        })
     }
 
     /// A caveat if the intervals do not contain what differs from run to run.

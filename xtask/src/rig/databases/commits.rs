@@ -69,8 +69,9 @@ impl Rig<'_> {
 
     /// Two numbers of clients, and the storage alone.
     fn whole_run(&self) -> anyhow::Result<Observed> {
-        let output =
-            self.output(&["--clients", "1,4", "--time", "1s", "--format", "json", "--busy"])?;
+        const LABEL: &str = "after the update";
+        let clients = ["--clients", "1,4", "--time", "1s", "--label", LABEL];
+        let output = self.output(&[&clients[..], &["--format", "json", "--busy"]].concat())?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.code() == Some(0), "{:?}: {said}", output.status);
         let document = RunDocument::from_json(&String::from_utf8_lossy(&output.stdout))?;
@@ -83,6 +84,7 @@ impl Rig<'_> {
         // A commit of the server contains one of the storage.
         ensure!(one < storage * 1.5, "{one:.0} commits/s, but the storage makes {storage:.0}");
         ensure!(document.target.database.is_some(), "the server is not described");
+        ensure!(document.label.as_deref() == Some(LABEL), "the label is {:?}", document.label);
         let not_durable = document.findings.iter().any(|finding| finding.id == NOT_DURABLE);
         ensure!(!not_durable, "a durable server has the finding {NOT_DURABLE}");
         Ok(format!("{one:.0} and {four:.0} commits/s (1 and 4 clients), storage {storage:.0}"))

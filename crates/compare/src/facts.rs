@@ -58,7 +58,7 @@ const FACTS: [Fact; 20] = [
     ("drive's cache", |run| device(run, |device| device.cache_type.clone())),
 ];
 
-/// What the drive is known by: the name that an imported result has, or its model.
+/// The drive's name: the one in an imported result, or else its model.
 pub(crate) fn drive(run: &RunDocument) -> Option<String> {
     let imported = run.source.as_ref().and_then(|source| source.drive.clone());
     imported.or_else(|| device(run, drive::BlockDevice::label))

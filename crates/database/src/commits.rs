@@ -46,7 +46,7 @@ pub struct Run<'a> {
     pub patience: Duration,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug)]
 pub enum Finish {
     /// At its limit.
@@ -56,7 +56,7 @@ pub enum Finish {
     Failed(Problem),
 }
 
-/// What the clients measured.
+/// The commits that the clients measured.
 #[derive(Debug)]
 pub struct Seen {
     /// Seconds measured.
@@ -228,7 +228,7 @@ fn threads(run: &Run<'_>) -> Vec<Range<u32>> {
     (0..threads).map(|thread| first(thread)..first(thread + 1)).collect()
 }
 
-/// What the clients of a thread have in common.
+/// The state that the clients of a thread share.
 struct Crew {
     url: ServerUrl,
     password: Option<String>,

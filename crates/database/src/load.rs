@@ -1,4 +1,4 @@
-//! What other clients do on a server.
+//! The load of other clients on a server.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ impl Load {
         watch(session).map_err(|problem| session.error(problem))
     }
 
-    /// What is too much for a measurement, if anything is.
+    /// The objection to measuring beside this load; `None` if it is low enough.
     pub fn objection(self, product: Product) -> Option<Problem> {
         let what = match product {
             Product::Postgres => "transactions",

@@ -203,7 +203,7 @@ impl BlockDevice {
             .collect()
     }
 
-    /// What users know the drive by: its model, or the image of a Ceph cluster.
+    /// The drive's name for users: its model, or the image of a Ceph cluster.
     pub fn label(&self) -> Option<String> {
         let image = self.rbd_image.as_ref().map(|image| format!("image {image}"));
         image.or_else(|| self.model.clone())
@@ -421,7 +421,7 @@ impl Queue {
     }
 }
 
-/// The scheduler in brackets (`none [mq-deadline] kyber`), or the only word if there is no choice.
+/// The scheduler in brackets (`none [mq-deadline] kyber`), or the only word if there is just one.
 pub(crate) fn chosen(text: &str) -> Option<String> {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let word = bracketed.map_or(text, |(word, _)| word).trim();

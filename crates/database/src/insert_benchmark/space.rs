@@ -1,4 +1,4 @@
-//! How much storage a run may need.
+//! The storage that a run may need.
 
 use std::time::Duration;
 

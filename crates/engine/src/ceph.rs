@@ -22,7 +22,7 @@ pub use objects::{NAMESPACE_PREFIX, OBJECT_BYTES, ObjectSpace, Objects, namespac
 /// The start of the cookie of a lock that librbd manages.
 const AUTOMATIC_LOCK: &str = "auto ";
 
-/// Where the data is.
+/// The storage of a target's data in the cluster.
 #[derive(Debug)]
 pub enum Storage {
     Image(Image),

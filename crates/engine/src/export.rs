@@ -186,7 +186,7 @@ impl ExportTarget {
         ))
     }
 
-    /// What the workload requests and an export does not have, although it runs.
+    /// A sentence on the workload's settings that an export ignores; `None` if there are none.
     pub fn note(workload: &Workload) -> Option<String> {
         let mut missing = Vec::new();
         match workload.engine {

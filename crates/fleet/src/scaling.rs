@@ -1,4 +1,4 @@
-//! What more hosts add: the rates of groups of different sizes.
+//! The gain from more hosts: the rates of groups of different sizes.
 
 use std::collections::BTreeMap;
 

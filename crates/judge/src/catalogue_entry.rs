@@ -15,7 +15,7 @@ const SECONDS_MIN: f64 = 1.0;
 /// Fewer operations show no median. An old USB stick makes about ten commits per second.
 const OPERATIONS_MIN: u64 = 30;
 
-/// What the user says about the drive and the publication.
+/// The user's statements about the drive and the publication.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntryDetails {
     pub name: Option<String>,

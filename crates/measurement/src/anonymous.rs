@@ -79,7 +79,7 @@ fn identifies(text: &str) -> bool {
     !is_public
 }
 
-/// Whether a path is the same on every machine that has such a device or setting.
+/// Returns whether a path is the same on every machine that has such a device or setting.
 fn is_of_kernel(path: &str) -> bool {
     let device = path.strip_prefix("/dev/").is_some_and(|name| !name.contains('/'));
     device || path.starts_with("/sys/") || path.starts_with("/proc/")

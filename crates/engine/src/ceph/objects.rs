@@ -26,7 +26,8 @@ pub struct Objects {
     removed: Arc<AtomicBool>,
 }
 
-/// Where the objects of a run are, for a record of what is to be removed if the run is killed.
+/// The pool and namespace of a run's objects, recorded so that they can be removed if the run is
+/// killed.
 #[derive(Debug, Clone)]
 pub struct ObjectSpace {
     pub pool: String,
@@ -35,7 +36,7 @@ pub struct ObjectSpace {
 }
 
 impl ObjectSpace {
-    /// Whether the objects are gone. Only after their [`Objects`] have been dropped.
+    /// Returns whether the objects are gone: never before their [`Objects`] have been dropped.
     pub fn is_removed(&self) -> bool {
         self.removed.load(Ordering::Acquire)
     }

@@ -50,7 +50,7 @@ impl Standing {
     }
 }
 
-/// How each OSD stands in its device class, by its writes at depth 1.
+/// The rank of each OSD in its device class, by its writes at depth 1.
 pub fn standings(results: &[TestResult]) -> Vec<Standing> {
     let mut classes: BTreeMap<Option<&str>, Vec<(u32, f64)>> = BTreeMap::new();
     for (osd, result) in writes(results) {
@@ -107,7 +107,7 @@ pub(super) fn slow_osds(results: &[TestResult]) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether it was slow in nearly each pass, compared with the same pass over its peers.
+/// Returns whether it was slow in nearly every pass, compared with the same pass over its peers.
 fn is_slow_in_each_pass(id: u32, results: &[TestResult]) -> bool {
     let Some((own, write)) = writes(results).find(|(osd, _)| osd.id == id) else { return false };
     let p50_us = |result: &TestResult, pass: usize| result.passes.get(pass)?.p50_us;
@@ -123,7 +123,7 @@ fn is_slow_in_each_pass(id: u32, results: &[TestResult]) -> bool {
     exceptions <= EXCEPTIONS_MAX
 }
 
-/// What an OSD spends more time on than its peers do.
+/// A cause on which an OSD spends more time than its peers do.
 struct Excess {
     cause: Cause,
     us: f64,

@@ -1,5 +1,5 @@
-//! Describes a model as the system describes a real machine, so that header and judgement treat
-//! both alike.
+//! Describes a model as the system describes a real machine, so that the header and the judgement
+//! treat both alike.
 
 use std::path::{Path, PathBuf};
 

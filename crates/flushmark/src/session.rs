@@ -322,8 +322,8 @@ pub fn judge_merged(merged: &mut RunDocument, runs: &[RunDocument]) -> Result<()
     Ok(())
 }
 
-/// How the write caches were found, if it is the same for all: as the drives report it, or else the
-/// kernel.
+/// Whether the write caches were found on, if that is the same for all: as the drives report it, or
+/// else the kernel.
 fn found_on(document: &RunDocument) -> Option<bool> {
     let own: Option<Vec<bool>> = document.drives.iter().map(|drive| drive.cache.is_on()).collect();
     let kernel = || {

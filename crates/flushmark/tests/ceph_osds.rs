@@ -304,7 +304,7 @@ fn osds_that_are_not_there_are_named() {
     assert!(one.contains("use a pool with more placement groups, or --make-pool"), "{one}");
 }
 
-/// `ceph osds` in a pool of its own, until its objects are there.
+/// `ceph osds` in a separate pool, until its objects are there.
 fn measuring(pool: &Pool, osd: &str) -> Child {
     measuring_in(pool, "flushmark-bench", &["--make-pool", "--yes", "--osd", osd])
 }

@@ -38,7 +38,7 @@ const SMOKE_TIME: Duration = Duration::from_secs(1);
 /// Of the storage alone.
 const STORAGE_TIME: Duration = Duration::from_secs(2);
 
-/// What is run, from the arguments.
+/// The steps to run and their sizes, from the arguments.
 struct Plan {
     steps: Vec<Step>,
     clients: u32,

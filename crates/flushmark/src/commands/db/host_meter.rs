@@ -1,4 +1,4 @@
-//! What a test costs the server's host and its drives: counters before and after it.
+//! The cost of a test for the server's host and its drives: counters before and after it.
 
 use drive::{Counters, DeviceNumber, Place, SystemRoot};
 use measurement::{DriveCosts, OperationCosts, OperationKind, ServerCpu};
@@ -45,7 +45,7 @@ impl HostMeter {
         Some(ServerCpu { seconds, processors: server_cpu::processors(source.pid)? })
     }
 
-    /// What each operation between two readings cost; `None` without operations.
+    /// The cost of each operation between two readings; `None` without operations.
     pub fn costs(
         &self,
         before: &Reading,

@@ -15,7 +15,7 @@ use super::refusals::too_small;
 use crate::keeping::Keeping;
 use crate::signals::STOP;
 
-/// What commits can write at most: some 20,000 per second, each with its row and its log.
+/// Upper bound of what commits write: some 20,000 per second, each with its row and its log.
 const BYTES_PER_S_MAX: u64 = 16 << 20;
 /// For the log's new segments, and whatever else the server writes.
 const BYTES_MIN: u64 = 256 << 20;

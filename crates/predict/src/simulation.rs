@@ -16,7 +16,7 @@ use crate::sync_times::{Draws, SyncTimes};
 /// Nanoseconds.
 type Ns = u64;
 
-/// What one commit takes, but for the sync; in nanoseconds.
+/// The times of one commit except that of its sync, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
     /// The server's processor time from the statement's arrival to its log record.

@@ -48,7 +48,7 @@ impl WatchLines {
         look.finish(paint(look.palette.faint, &line) + "\n")
     }
 
-    /// What happened in an interval that ended at this time of day. The processes commit to any
+    /// The lines about an interval that ended at this time of day. The processes commit to any
     /// device; the first line names them.
     pub fn interval(&self, interval: &Interval, time: &str, look: &Look) -> String {
         let mut processes = interval.processes.as_deref().map_or_else(String::new, named);

@@ -20,7 +20,7 @@ pub struct Example {
     pub line: usize,
     /// The command as a shell reads it, with its continuation lines and its here-document.
     pub command: String,
-    /// What the page shows as its output.
+    /// The output that the page shows.
     pub shown: Option<String>,
 }
 
@@ -124,7 +124,7 @@ fn in_block(page: &str, block: &[(usize, &str)], examples: &mut Vec<Example>) {
     }
 }
 
-/// What follows `$ `, or `HOST$ `.
+/// The rest of the line after `$ `, or `HOST$ `.
 fn after_prompt(line: &str) -> Option<&str> {
     let (host, command) = line.trim_start().split_once("$ ")?;
     host.bytes().all(|byte| byte.is_ascii_lowercase()).then_some(command)

@@ -2,7 +2,7 @@
 
 use blame::Blame;
 
-/// What is wrong with the group on its server.
+/// A problem with the group on its server.
 #[derive(Debug, thiserror::Error)]
 #[error("the group `{}` {problem}", unseen::escaped(.group))]
 pub struct GroupError {

@@ -170,7 +170,7 @@ impl Syscall {
     }
 
     /// True if the call exists to make something durable. A write does so only on a file opened
-    /// with `O_SYNC` or `O_DSYNC`, or with a flag of its own.
+    /// with `O_SYNC` or `O_DSYNC`, or if the call itself has such a flag.
     pub fn is_sync(self) -> bool {
         matches!(
             self,

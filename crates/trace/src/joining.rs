@@ -2,7 +2,7 @@
 //!
 //! A call waits for what its own thread submits during it, and for what the journal submits on its
 //! behalf. Which commit of a journal a call waited for is seen from the outside: the call was there
-//! when it ended, had nothing of its own at the drive, and its thread was off its CPU.
+//! when it ended, had no request at the drive, and its thread was off its CPU.
 
 use std::collections::VecDeque;
 

@@ -108,7 +108,7 @@ impl<W: Write> Keeper<W> {
 pub struct Kept<R: Read> {
     pub header: Header,
     bytes: DeflateDecoder<BufReader<R>>,
-    /// What was read of it, and the place of the next event there.
+    /// The part that was read of it; `at` is the place of the next event.
     buffer: Vec<u8>,
     at: usize,
     last: u64,

@@ -96,7 +96,7 @@ pub struct Live {
     devices: Instance,
     /// `None`: all threads.
     followed: Option<Followed>,
-    /// What the kernel records of threads.
+    /// The tracepoints of threads that the kernel records.
     recorded: Vec<Tracepoint>,
     /// The kernel records threads from this number on; `None` as long as it records none.
     recorded_from: Option<u32>,

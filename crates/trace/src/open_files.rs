@@ -1,4 +1,4 @@
-//! How files were opened, as far as a trace shows it.
+//! The flags with which files were opened, as far as a trace shows them.
 
 use foldhash::HashMap;
 

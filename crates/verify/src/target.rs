@@ -138,7 +138,7 @@ impl WriteTarget {
         })
     }
 
-    /// How to pass FUA writes to the kernel: for raw devices by io_uring, if available, because a
+    /// The way to pass FUA writes to the kernel: for raw devices io_uring, if available, because a
     /// blocking call would add a flush to each.
     pub fn fua_path(&self) -> FuaPath {
         let spec = self.spec(SyncMethod::Fsync, SyncMethod::RwfDsync, FuaPath::IoUring);

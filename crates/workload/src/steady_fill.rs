@@ -110,7 +110,7 @@ mod tests {
         for (own, fio) in validity.iter().zip(FIO_INVALID) {
             assert!((1.0 - own - fio).abs() < 0.0002, "{validity:?}");
         }
-        // What is valid in the end is the exported capacity: 1 of 1.15.
+        // The valid share in the end is the exported capacity: 1 of 1.15.
         let fine = SteadyFill { over_provisioning: 0.15, regions: 1000 };
         let mean = (0..1000).map(|region| fine.validity(region, 1000)).sum::<f64>() / 1000.0;
         assert!((mean - 1.0 / 1.15).abs() < 0.002, "{mean}");

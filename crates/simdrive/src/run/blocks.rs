@@ -11,8 +11,8 @@ use crate::host::file::File;
 use crate::host::{Call, Durable, Write};
 use crate::time::Ns;
 
-/// Time after which a job that has exceeded its share of a flow tries again, if the flow has no
-/// pause of its own.
+/// Time after which a job that has exceeded its share of a flow tries again, if the flow does not
+/// set a pause.
 const FLOW_RETRY_NS: Ns = 20_000;
 
 pub struct BlockJob {

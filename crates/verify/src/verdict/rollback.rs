@@ -1,4 +1,4 @@
-//! Whether a drive has reverted: it lost what it had promised but kept the order.
+//! Detects that a drive has reverted: it lost what it had promised but kept the order.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Where the writes to one file of a step program go.
+//! The positions of the writes to one file of a step program.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 

@@ -107,7 +107,7 @@ impl Compared {
     }
 }
 
-/// The requirement on the ratio of ours to theirs.
+/// The requirement on the ratio of flushmark's figure to the peer's.
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     AtLeast(f64),
@@ -146,7 +146,7 @@ impl std::fmt::Display for Wanted {
     }
 }
 
-/// What a line compares with another build: a figure, and the name of the build's file.
+/// The label of a comparison with another build: a figure, and the name of the build's file.
 fn and_build(what: &str, build: &Path) -> String {
     format!("{what} and {}'s", build.file_name().unwrap_or_default().to_string_lossy())
 }

@@ -119,9 +119,9 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// Of a rate, compared with that of another build.
+    /// The requirement on a rate, compared with that of another build.
     const BUILD_RATE: Wanted = Wanted::AtLeast(BUILD_SHARE_MIN);
-    /// Of a time, compared with that of another build.
+    /// The requirement on a time, compared with that of another build.
     const BUILD_TIME: Wanted = Wanted::AtMost(1.0 / BUILD_SHARE_MIN);
 
     fn holds(self, line: &Compared) -> bool {

@@ -37,7 +37,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub struct Run<'a> {
     pub url: &'a ServerUrl,
     pub password: Option<&'a str>,
-    /// As `Workspace::make_table` returns it.
+    /// The statement that `Workspace::make_table` returns.
     pub statement: &'a str,
     pub clients: u32,
     pub warm_up: Duration,
@@ -49,7 +49,7 @@ pub struct Run<'a> {
 /// The end of a run.
 #[derive(Debug)]
 pub enum Finish {
-    /// At its limit.
+    /// It reached its limit.
     Complete,
     Interrupted,
     /// A client failed, and all others stopped with it.

@@ -33,7 +33,7 @@ impl Load {
                 active_clients = active_clients.max(count(session, active(product))?);
             }
             let after = count(session, counter(product))?;
-            // Less the statements of this session: three looks and one count.
+            // Minus the statements of this session: three looks and one count.
             let others = after.saturating_sub(before).saturating_sub(4);
             Ok(Load { active_clients, per_second: others as f64 / begun.elapsed().as_secs_f64() })
         };

@@ -412,7 +412,7 @@ impl Queue {
             io_timeout_ms: disk.nonzero("queue/io_timeout"),
             discard_granularity_bytes: disk.nonzero("queue/discard_granularity"),
             discard_max_bytes: disk.nonzero("queue/discard_max_bytes"),
-            // Of other drives, it is the size of a RAID's chunk.
+            // On other drives, it is the size of a RAID's chunk.
             zone_bytes: zoned.as_ref().and_then(|_| chunk_bytes()),
             max_open_zones: disk.nonzero("queue/max_open_zones"),
             max_active_zones: disk.nonzero("queue/max_active_zones"),

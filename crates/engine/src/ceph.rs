@@ -198,7 +198,7 @@ impl CephTarget {
         Ok(())
     }
 
-    /// In what way the run differs from what the workload requests.
+    /// A sentence on how the run differs from the workload's request.
     pub fn note(&self, workload: &Workload) -> Option<String> {
         let library = match self.storage {
             Storage::Image(_) => "librbd",

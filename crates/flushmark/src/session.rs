@@ -188,8 +188,8 @@ impl Session {
 }
 
 impl Session {
-    /// Repeats tests that commit under the tracer, if traces are wanted. A trace cannot tell tests
-    /// that ran together apart, so the first of them has it.
+    /// Repeats tests that commit under the tracer, if traces are wanted. A trace cannot separate
+    /// tests that ran together, so the first of them has it.
     fn trace(&mut self, tests: &[Test], outcomes: &mut [Outcome], progress: &Progress) {
         let Some(tracer) = &self.tracer else { return };
         let measured = outcomes.iter_mut().filter_map(|outcome| match outcome {

@@ -343,7 +343,7 @@ fn what_a_killed_measurement_leaves_is_removed_by_the_next_one() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(is_made(&pool));
-    // Somebody else's pool of that name is not the one that was left.
+    // Another user's pool of that name is not the one that was left.
     let record = pool.place().read_dir().unwrap().map(|entry| entry.unwrap().path());
     let record = record.into_iter().find(|path| path.to_string_lossy().contains("pool-")).unwrap();
     let own = std::fs::read_to_string(&record).unwrap();

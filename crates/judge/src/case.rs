@@ -8,7 +8,7 @@ use workload::{Layout, Pattern, Submission, SyncMethod, TargetName};
 /// The most common block size of a commit: a page of the page cache, a log block, and the size used
 /// by the published commit figures.
 const USUAL_BLOCK_BYTES: u64 = 4096;
-/// In larger blocks, the data transfer and not the sync dominates the time of a commit.
+/// In larger blocks, the data transfer, not the sync, dominates the time of a commit.
 const SMALL_BLOCK_BYTES_MAX: u64 = 16384;
 /// From this size on, a write takes longer than its commands.
 const LARGE_BLOCK_BYTES_MIN: u64 = 1 << 20;

@@ -177,7 +177,7 @@ fn vendor(device: &BlockDevice) -> Option<String> {
     device.vendor.clone().filter(|vendor| !matches!(vendor.as_str(), "ATA" | "NVMe"))
 }
 
-/// The size of the whole drive, which a partition does not tell.
+/// The size of the whole drive, which a partition does not show.
 fn capacity_gb(document: &RunDocument, device: &BlockDevice) -> Option<u32> {
     let records = document.drives.iter().map(|record| &record.device);
     let mut whole = records

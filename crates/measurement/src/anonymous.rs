@@ -70,7 +70,8 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
     value.as_str().into_iter().chain(list.iter().filter_map(Value::as_str))
 }
 
-/// Not a kernel's name of a device, a model, or a word such as the source of a tmpfs.
+/// Returns whether a text may identify a machine: it is not a kernel's name of a device, a model,
+/// or a word such as the source of a tmpfs.
 fn identifies(text: &str) -> bool {
     let is_public = text.is_empty()
         || ["sim:", "null:", "http:", "https:"].iter().any(|scheme| text.starts_with(scheme))

@@ -20,7 +20,7 @@ pub struct Reading {
 pub struct DeviceReading {
     /// The kernel's name.
     pub device: String,
-    /// Since the device appeared.
+    /// The counters since the device appeared.
     pub counters: Counters,
     /// `None` where commits are not traced.
     pub commits: Option<CommitsReading>,
@@ -44,7 +44,7 @@ pub struct SampledCommits {
 }
 
 impl SampledCommits {
-    /// Adds a commit that was so long in these stages.
+    /// Adds a commit that was this long in each stage.
     pub fn add(&mut self, stages_ns: &BTreeMap<Stage, u64>) {
         for layer in Layer::ALL {
             let stages = stages_ns.iter().filter(|(stage, _)| stage.layer() == layer);

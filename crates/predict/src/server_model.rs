@@ -15,7 +15,7 @@ const FIT_STEPS: u32 = 20;
 const WAKE_US: f64 = 10.0;
 /// The part of the server's processor time that comes before the log record.
 const BEFORE_RECORD: f64 = 0.7;
-/// Of the processor time measured, at least this part is not that of syncs.
+/// At least this part of the processor time measured is not that of syncs.
 const OWN_MIN: f64 = 0.2;
 
 /// The fitted model that predicts a load.

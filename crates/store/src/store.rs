@@ -299,7 +299,7 @@ impl Store {
     }
 
     /// The run `before` places before the newest, without runs that are being measured; `None` if
-    /// there are not so many.
+    /// there are not that many.
     pub fn newest(&mut self, whose: &HostScope, before: u32) -> Result<Option<RunId>, StoreError> {
         self.ask(|engine| Ok(history::newest(engine, whose, before)?.map(RunId)))
     }

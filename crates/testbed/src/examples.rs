@@ -197,7 +197,7 @@ pub fn simple_commands(line: &str) -> Vec<Vec<String>> {
     commands.into_iter().map(without_prefix).filter(|words| !words.is_empty()).collect()
 }
 
-/// With `1` in place of variables.
+/// The text with `1` in place of variables.
 fn substituted(quoted: &str) -> String {
     let mut parts = quoted.split('$');
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -16,7 +16,7 @@ use crate::position::Position;
 
 /// From the decision to the start, so that all hosts hear of it in time.
 const LEAD: Duration = Duration::from_millis(250);
-/// Without a notification, the database is asked again after this time.
+/// Without a notification, the database is queried again after this time.
 const LOOK: Duration = Duration::from_millis(100);
 /// The time to wait for the starts of live hosts, after a test.
 const LATE_REPORTS: Duration = Duration::from_secs(5);
@@ -75,7 +75,7 @@ pub struct Group {
     pub member: String,
     /// A text that is the same on all hosts that run the same tests.
     pub plan: String,
-    /// Hosts that are missing, or not ready for a test, are waited for so long.
+    /// The time to wait for hosts that are missing, or not ready for a test.
     pub patience: Duration,
 }
 

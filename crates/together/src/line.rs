@@ -15,7 +15,7 @@ use crate::schedule::Schedule;
 
 /// From the last arrival to the start, so that all threads wake in time.
 const LEAD: Duration = Duration::from_millis(5);
-/// A stop is looked for at this interval.
+/// A request to stop is checked at this interval.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The state of the agreement on the moment of a start.
@@ -136,7 +136,7 @@ impl Line {
         self.changed.notify_all();
     }
 
-    /// Tells the other hosts what no run of this one will begin any more.
+    /// Reports to the other hosts the tests that no run of this host will begin any more.
     fn announce(&self) {
         let last = self.state().positions.iter().min().copied();
         let (Some(last), Beyond::Hosts(hosts)) = (last, &mut *self.beyond()) else { return };

@@ -86,7 +86,7 @@ pub enum Edge {
     End,
 }
 
-/// In which state a thread left its CPU.
+/// The state in which a thread left its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
     /// It could have gone on: another thread took its place.
@@ -291,7 +291,7 @@ impl Flags {
         self.has(FUA)
     }
 
-    /// Somebody waits for it.
+    /// A thread waits for it.
     pub fn sync(self) -> bool {
         self.has(SYNC)
     }

@@ -128,7 +128,7 @@ pub struct Joiner {
     filesystems: HashMap<DeviceNumber, Vec<DeviceNumber>>,
     /// True once the trace has shown an event of the scheduler.
     scheduling: bool,
-    /// Of some processors, events before this time were lost.
+    /// Events of some processors before this time were lost.
     incomplete_until: u64,
     /// The number of requests at which it is worth while to look which of them are over.
     forget_at: usize,

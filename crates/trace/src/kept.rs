@@ -168,7 +168,7 @@ impl<R: Read> Kept<R> {
         Ok(decoded)
     }
 
-    /// Drops what was decoded, and reads up to so many bytes more.
+    /// Drops the decoded part, and reads up to this many bytes more.
     fn read_on(&mut self, most: u64) -> io::Result<()> {
         self.buffer.drain(..self.at);
         self.at = 0;

@@ -66,7 +66,7 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// The size of each buffer, of which each of so many CPUs has one in both instances.
+    /// The size of each buffer, of which each of this many CPUs has one in both instances.
     fn kib_per_cpu(self, cpus: u32) -> u32 {
         match self {
             Detail::Commits => {

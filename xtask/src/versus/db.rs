@@ -57,7 +57,7 @@ enum Product {
 impl Product {
     const ALL: [Product; 2] = [Product::Postgres, Product::Mariadb];
 
-    /// As rows name it.
+    /// The name in rows.
     const fn name(self) -> &'static str {
         match self {
             Product::Postgres => "PostgreSQL",

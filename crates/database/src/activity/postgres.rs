@@ -19,7 +19,7 @@ const BLOCK: &str = "pg_catalog.current_setting('block_size')::bigint";
 
 #[derive(Debug)]
 pub(super) struct Meter {
-    /// As in `server_version_num`.
+    /// The value of `server_version_num`.
     version: u32,
     statement: String,
     counters: Vec<Counter>,

@@ -32,9 +32,9 @@ const TABLE_PATIENCE: Duration = Duration::from_hours(7 * 24);
 /// The kind of a step's statements, which determines their time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Statements {
-    /// On some rows: within the user's time.
+    /// Statements on some rows: within the user's time.
     Rows,
-    /// On a whole table, such as the creation of an index: as long as the server is alive.
+    /// Statements on a whole table, such as CREATE INDEX: as long as the server is alive.
     Tables,
 }
 

@@ -15,7 +15,7 @@ const PEERS_MIN: usize = 3;
 const Z_MIN: f64 = 3.5;
 /// A smaller difference is not worth a look, however well the others agree.
 const RATIO_MIN: f64 = 1.5;
-/// Of its passes, so many may be as fast as those of its peers: a moment's disturbance on either
+/// This many of its passes may be as fast as those of its peers: a moment's disturbance on either
 /// side is neither its fault nor its merit.
 const EXCEPTIONS_MAX: usize = 1;
 /// The median absolute deviation of a normal distribution, as a share of its standard deviation.
@@ -127,7 +127,7 @@ fn is_slow_in_each_pass(id: u32, results: &[TestResult]) -> bool {
 struct Excess {
     cause: Cause,
     us: f64,
-    /// Of the time that it takes longer.
+    /// The fraction of the time that it takes longer.
     fraction: f64,
 }
 

@@ -85,7 +85,8 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    /// So many hosts with so many runs each, `slow` of them slow, `drifting` of which became so.
+    /// This many hosts with this many runs each. `slow` of them are slow, and `drifting` of these
+    /// became so.
     pub(super) fn new(
         models: Models,
         seed: u64,

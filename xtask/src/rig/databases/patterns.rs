@@ -19,7 +19,8 @@ const SUITE: &str = "commits";
 const CALLS: &str = "trace=pwrite64,pwritev,fdatasync,fsync";
 /// Calls that do not alternate: a page that ends, a process that writes for others.
 const EXCEPTIONS_MAX: f64 = 0.05;
-/// Of the bytes that a commit adds to the log, which depend on its row: the suite's had another.
+/// Largest relative error of the bytes that a commit adds to the log. They depend on its row, and
+/// the suite's had another.
 const GROWTH_ERROR_MAX: f64 = 0.2;
 /// Pages of InnoDB.
 const PAGE: u64 = 16 << 10;

@@ -48,7 +48,7 @@ impl Shell {
     }
 }
 
-/// As the shells of users do at their start.
+/// The setup of users' shells at their start.
 const SETUP_BASH: &str = ". /usr/share/bash-completion/bash_completion";
 const SETUP_ZSH: &str = "autoload -U compinit && compinit -u -D";
 

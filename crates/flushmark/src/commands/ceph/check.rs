@@ -25,7 +25,7 @@ const ONE_BY_ONE_MAX: usize = 12;
 /// Limit of the data written to all OSDs together. At two objects at a time, and 60 ms for each
 /// as on a disk, that takes half a minute.
 const FILLED_BYTES_MAX: u64 = 4 << 30;
-/// Of one OSD, in two placement groups.
+/// Minimum number of one OSD's objects, in two placement groups.
 const OBJECTS_MIN: usize = 2;
 
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {

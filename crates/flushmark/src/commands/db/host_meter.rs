@@ -9,7 +9,7 @@ use super::server_cpu;
 /// The counters that exist, if the server runs on this host.
 pub struct HostMeter(Result<Source, String>);
 
-/// Of a server on this host.
+/// The sources of a server on this host.
 struct Source {
     /// Disks of the log and of the tables, each once; or why they are not known.
     disks: Result<Vec<DeviceNumber>, String>,

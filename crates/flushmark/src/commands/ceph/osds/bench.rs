@@ -31,7 +31,7 @@ use crate::signals::STOP;
 const ROUND_TRIPS: usize = 200;
 const CONNECTIONS: usize = 25;
 const CONNECTION_TIME_MAX: Duration = Duration::from_secs(2);
-/// For placement groups that serve nothing yet.
+/// The wait for placement groups that serve nothing yet.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Names of each OSD that are compared with what the monitors compute.
 const CHECKED_NAMES: usize = 3;

@@ -80,7 +80,7 @@ enum Message {
 
 struct Shared {
     stop: AtomicBool,
-    /// When commits begin, once all clients are connected.
+    /// The time at which commits begin, once all clients are connected.
     start: OnceLock<Instant>,
     warm_up: Duration,
     time: Duration,
@@ -326,7 +326,7 @@ struct Turns<'a> {
     interval: usize,
     next_interval: Instant,
     latencies: Histogram,
-    /// When the commit in flight began.
+    /// The time at which the commit in flight began.
     begun: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! Why an export cannot be reached.
+//! The errors of reaching and using an export.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Why a cluster cannot be reached, with the real library.
+//! The reasons why a cluster cannot be reached, with the real library.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Why hosts cannot begin together.
+//! The errors that keep hosts from beginning together.
 
 use blame::Blame;
 

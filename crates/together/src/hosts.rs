@@ -18,7 +18,7 @@ use crate::position::Position;
 const LEAD: Duration = Duration::from_millis(250);
 /// Without a notification, the database is queried again after this time.
 const LOOK: Duration = Duration::from_millis(100);
-/// The time to wait for the starts of live hosts, after a test.
+/// The time to wait for the starts of live hosts, after the last test.
 const LATE_REPORTS: Duration = Duration::from_secs(5);
 /// Questions to the server's clock; the fastest answer counts.
 const CLOCK_QUESTIONS: u32 = 8;

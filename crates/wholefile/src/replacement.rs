@@ -84,7 +84,7 @@ enum Way {
     },
 }
 
-/// When the new content is durable.
+/// The time at which the new content is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durable {
     WhenFinished,

@@ -61,8 +61,8 @@ pub struct BlockJob {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     begun: Ns,
-    /// When the write with a linked sync ended, or when the commit that a queued sync completes
-    /// began.
+    /// The time at which the write with a linked sync ended, or at which the commit that a queued
+    /// sync completes began.
     written: Ns,
     bytes: u64,
     /// The file of a write, for the sync linked to it.

@@ -71,7 +71,7 @@ fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     output("git", &[&["-C", root][..], arguments].concat())
 }
 
-/// What a program prints; `None` if it cannot be started, or fails.
+/// The output of a program; `None` if it cannot be started, or fails.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
     // Dates are those of UTC, wherever the build runs.

@@ -1,4 +1,4 @@
-//! What holds for every plan and every error, whichever parser made it.
+//! Invariants of every plan and every error, whichever parser made it.
 
 use workload::plan::PlanError;
 use workload::{Plan, Room};

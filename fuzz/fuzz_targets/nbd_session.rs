@@ -17,7 +17,8 @@ fn export() -> Export {
     }
 }
 
-/// What comes out when it is said in pieces of this size.
+/// The session's output, the number of requests, and whether it ended, for words sent in pieces of
+/// this size.
 fn said(words: &[u8], piece: usize) -> (Vec<u8>, usize, bool) {
     let mut out = Vec::new();
     let mut session = Session::greet(export(), &mut out);

@@ -37,7 +37,7 @@ pub const PACKAGES: [&str; 4] = ["binutils", "dpkg-dev", "python3-venv", "rpm"];
 /// The crates of the programs.
 const PROGRAMS: [&str; 2] = ["flushmark", "prefixsort-cli"];
 
-/// What is packaged.
+/// The version to package.
 #[derive(Debug, Clone)]
 pub struct Release {
     pub version: String,

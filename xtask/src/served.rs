@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::command::{command, output};
 
-/// How a program reaches a drive.
+/// The way in which a program reaches a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// By an NBD socket.
@@ -87,7 +87,7 @@ impl Served {
         Ok(served)
     }
 
-    /// What the emulator said about itself: where it serves the drive, and its control socket.
+    /// The emulator's facts about itself: where it serves the drive, and its control socket.
     pub const fn facts(&self) -> &Value {
         &self.facts
     }

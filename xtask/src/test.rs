@@ -542,9 +542,9 @@ fn miri(tally: &mut Tally) -> anyhow::Result<()> {
     );
     // Interpreted programs have no access to files and clocks by default.
     miri.args(modules).env("MIRIFLAGS", "-Zmiri-disable-isolation");
-    // What Miri "builds" of a test is a reference to its sources, which cargo never considers
-    // outdated. In a target directory shared by two checkouts, one would interpret the other's
-    // sources, or find them gone.
+    // Miri "builds" a test as a reference to its sources, which cargo never considers outdated.
+    // In a target directory shared by two checkouts, one would interpret the other's sources, or
+    // find them gone.
     let target = tempfile::tempdir()?;
     let status =
         miri.env("CARGO_TARGET_DIR", target.path()).status().context("cannot start cargo")?;

@@ -107,7 +107,7 @@ impl Compared {
     }
 }
 
-/// The requirement on the ratio of ours to theirs.
+/// The requirement on the ratio of flushmark's figure to the peer's.
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     AtLeast(f64),
@@ -119,9 +119,9 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// Of a rate, compared with that of another build.
+    /// The requirement on a rate, compared with that of another build.
     const BUILD_RATE: Wanted = Wanted::AtLeast(BUILD_SHARE_MIN);
-    /// Of a time, compared with that of another build.
+    /// The requirement on a time, compared with that of another build.
     const BUILD_TIME: Wanted = Wanted::AtMost(1.0 / BUILD_SHARE_MIN);
 
     fn holds(self, line: &Compared) -> bool {
@@ -146,7 +146,7 @@ impl std::fmt::Display for Wanted {
     }
 }
 
-/// What a line compares with another build: a figure, and the name of the build's file.
+/// The label of a comparison with another build: a figure, and the name of the build's file.
 fn and_build(what: &str, build: &Path) -> String {
     format!("{what} and {}'s", build.file_name().unwrap_or_default().to_string_lossy())
 }

@@ -1,4 +1,4 @@
-//! Whose fault an error is, and the exit code that reports it.
+//! The party at fault for an error, and the exit code that reports it.
 //!
 //! ```
 //! use blame::Blame;

@@ -1,4 +1,4 @@
-//! How much the model of its class is changed to commit like a drive with few published rows.
+//! Changes of class models, so that they commit like drives with few published rows.
 
 use std::sync::LazyLock;
 
@@ -31,7 +31,7 @@ static ADJUSTMENTS: LazyLock<Vec<Adjustment>> = LazyLock::new(|| {
     file.adjustment
 });
 
-/// The adjustment of this drive; `None` if it has a model of its own, or if its rows say nothing
+/// The adjustment of this drive; `None` if it has a separate model, or if its rows say nothing
 /// about commits.
 pub fn adjustment(drive: &str) -> Option<&'static Adjustment> {
     ADJUSTMENTS.iter().find(|adjustment| adjustment.drive == drive)

@@ -101,7 +101,7 @@ fn words(name: &str) -> Vec<String> {
     parts.filter(|word| !word.is_empty()).map(str::to_uppercase).collect()
 }
 
-/// Words that do not tell models apart: kinds, and capacities such as `960GB`.
+/// Words that do not distinguish models: kinds, and capacities such as `960GB`.
 fn is_general(word: &str) -> bool {
     let number = word.strip_suffix("GB").or_else(|| word.strip_suffix("TB"));
     let is_capacity = number.is_some_and(|number| {

@@ -1,4 +1,4 @@
-//! What a cluster answered, and the reasons for what it did not answer.
+//! A cluster's answers, and the reasons for those that are missing.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What is known about Ceph, and what a cluster says about itself. Everything is a pure function; the
+//! Knowledge about Ceph, and a cluster's answers about itself. Everything is a pure function; the
 //! commands to a cluster are sent elsewhere.
 //!
 //! | module | question it answers |

@@ -13,7 +13,7 @@ use crate::error::ChromiumError;
 
 /// Time-out of a condition on the page.
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// How long the connection may be silent during a wait: a test that hangs would stop all others.
+/// Limit of the connection's silence during a wait: a test that hangs would stop all others.
 const SILENCE_MAX: Duration = Duration::from_mins(2);
 /// Interval at which a condition is checked.
 const WAIT_STEP: Duration = Duration::from_millis(25);

@@ -4,7 +4,7 @@
 #[derive(Debug, PartialEq, Eq)]
 pub struct Section {
     pub heading: Option<String>,
-    /// Without the indentation that all of them share.
+    /// The lines without their common indentation.
     pub lines: Vec<String>,
 }
 

@@ -111,8 +111,8 @@ mod tests {
 
     const COMPLETIONS: Completions = Completions { program: "wash", variable: "_WASH_COMPLETE" };
 
-    /// What the program is asked when bash has these words of a line, and what bash gets. Instead of
-    /// the program, a function prints what it is asked, and answers.
+    /// The request that the program gets when bash has these words of a line, and the answer that
+    /// bash gets. A function takes the place of the program, prints the request, and answers.
     fn in_bash(line: &str, words: &[&str]) -> String {
         let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let test = format!(

@@ -26,7 +26,7 @@ pub struct Manual<'a> {
 pub struct Entry<'a> {
     pub name: &'a str,
     pub meaning: &'a str,
-    /// Without its hyphens.
+    /// The option's name, without its hyphens.
     pub option: Option<&'a str>,
 }
 
@@ -37,7 +37,7 @@ pub struct Page {
     pub roff: String,
 }
 
-/// Of the manual: commands of users.
+/// The section of the manual: user commands.
 const SECTION: &str = "1";
 
 /// On a terminal of 80 columns, `man` indents text by 7 and leaves a margin of 2.
@@ -144,7 +144,7 @@ fn heading(roff: &mut Roff, text: &str) {
     roff.macro_line("SH", &[&text.to_uppercase()]);
 }
 
-/// As pages refer to each other; `man` makes links of them.
+/// A reference from one page to another; `man` makes a link of it.
 fn reference(page: &str) -> String {
     format!("{}({SECTION})", bold(page))
 }

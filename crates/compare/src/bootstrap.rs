@@ -1,4 +1,4 @@
-//! How far a ratio of two means could be off by chance.
+//! The error by chance of a ratio of two means.
 //!
 //! Neighbouring seconds are correlated, so seconds are drawn in blocks: the moving-block bootstrap
 //! (Künsch, The jackknife and the bootstrap for general stationary observations, Annals of
@@ -77,7 +77,7 @@ pub enum NoInterval {
     Stalled,
 }
 
-/// How far the logarithm of a ratio could be off by chance.
+/// A ratio of two means, and the error by chance of its logarithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// The ratio of the series' means, candidate by baseline.
@@ -101,9 +101,9 @@ pub struct Spread {
 const NORMAL_80: f64 = 0.841_621;
 
 impl Spread {
-    /// How many pieces, or runs where a side has several, each side needs for four in five
-    /// comparisons to detect a true difference by this factor (Cohen, Statistical Power Analysis
-    /// for the Behavioral Sciences, 1988). `None` if both sides have as many.
+    /// The number of pieces (runs, where a side has several) that each side needs for four in
+    /// five comparisons to detect a true difference by this factor (Cohen, Statistical Power
+    /// Analysis for the Behavioral Sciences, 1988). `None` if both sides have as many.
     pub fn needed(&self, factor: f64) -> Option<u64> {
         let needed = (self.noise * ((NORMAL + NORMAL_80) / factor.ln()).powi(2)).ceil();
         (needed > self.pieces).then_some(needed as u64)
@@ -341,8 +341,8 @@ fn variation_from(other: &Side, own: &Side) -> Option<f64> {
     lends.then(|| other.between() * (other.length() / own.length()).max(1.0).sqrt())
 }
 
-/// How far the ratio of the means of `candidate` and `baseline` could be off by chance; each is a
-/// list of runs.
+/// The ratio of the means of `candidate` and `baseline`, with its error by chance; each is a list
+/// of runs.
 pub fn spread(
     piece: Piece,
     baseline: &[Course],

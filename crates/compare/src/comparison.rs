@@ -352,7 +352,7 @@ impl TestComparison {
     }
 }
 
-/// What a ratio's certainty rests on.
+/// The basis of a ratio's certainty.
 #[derive(Debug, Clone, Copy)]
 enum Evidence {
     /// Models computed both values.
@@ -362,7 +362,7 @@ enum Evidence {
 }
 
 /// Returns whether models computed both sides, once each. Several runs of a model have different
-/// seeds, and whoever joins them asks how much those matter.
+/// seeds; a user who joins them wants to know how much those matter.
 fn is_modelled(pair: &Pair<'_>) -> bool {
     [&pair.baseline, &pair.candidate]
         .iter()

@@ -39,7 +39,7 @@ pub struct GroupRecord {
 }
 
 impl Group<'_> {
-    /// What readers know this side by.
+    /// The label or drive that all runs of this side share, or else `label`.
     fn name(&self) -> String {
         let name = |run: &&RunDocument| run.label.clone().or_else(|| run.drive_name());
         let mut names: Vec<Option<String>> = self.runs.iter().map(name).collect();

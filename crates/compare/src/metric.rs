@@ -99,7 +99,7 @@ pub enum Piece {
     Pass,
 }
 
-/// How a metric moves within a run, one value per piece.
+/// The values of a metric within a run, one per piece.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Course {
     /// Rates: their arithmetic mean is the rate of the whole run.

@@ -38,8 +38,8 @@ pub enum CheckVerdict {
     Failed(String),
 }
 
-/// Where states are served one after the other: a file, a loop device on it if it is mounted, and a
-/// mount point.
+/// The place where states are served one after the other: a file, a loop device on it if it is
+/// mounted, and a mount point.
 #[derive(Debug)]
 pub(crate) struct CheckSlot {
     file: PathBuf,

@@ -6,9 +6,9 @@
 //! derives from the [`Recording`] the [`State`]s to check, and an [`Explorer`] serves each as a
 //! file or mounts its filesystem, runs the user's [`Check`] on it, and minimises the first failure.
 //!
-//! What a volatile cache may lose follows from what a flush promises: everything acknowledged
-//! before the flush arrived is safe, and of everything after it, any part may survive. A write is
-//! torn only where the drive does not write atomically.
+//! A flush determines what a volatile cache may lose: everything acknowledged before the flush
+//! arrived is safe, and any part of everything after it may survive. A write is torn only where
+//! the drive does not write atomically.
 
 #![warn(unreachable_pub)]
 

@@ -28,7 +28,7 @@ pub struct RecordingSetup {
     /// The filesystem; `None`: the command gets the drive itself.
     pub filesystem: Option<Filesystem>,
     pub capacity_bytes: u64,
-    /// How long to record after the command's end, while the kernel writes back data that was not
+    /// The time to record after the command's end, while the kernel writes back data that was not
     /// synced.
     pub settle: Duration,
 }

@@ -309,7 +309,7 @@ mod tests {
     use super::*;
     use crate::log::LogWriter;
 
-    /// Not a multiple of the block size.
+    /// A capacity that is not a multiple of the block size.
     const CAPACITY: u64 = (64 << 10) + 1536;
 
     #[derive(Debug, Clone)]

@@ -102,7 +102,7 @@ mod tests {
         let left = parent.path().join(format!("{OURS}{}-0", gone()));
         std::fs::create_dir_all(left.join("states")).unwrap();
         std::fs::write(left.join("printed-0"), "1\n").unwrap();
-        // Of a live process, without a process ID, and not a directory.
+        // These stay: that of a live process, one without a process ID, and a file.
         let lives = format!("{OURS}{}-7", std::os::unix::process::parent_id());
         std::fs::create_dir(parent.path().join(&lives)).unwrap();
         std::fs::create_dir(parent.path().join("flushmark-crash-mine")).unwrap();

@@ -1,4 +1,4 @@
-//! What a server does, by its own counters.
+//! The activity of a server, by its own counters.
 //!
 //! A [`Meter`] reads all counters that its server has, and its user may see, as one [`Snapshot`].
 //! The difference of two snapshots is an [`Interval`], from which the meter derives commits, syncs and

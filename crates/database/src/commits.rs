@@ -37,7 +37,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub struct Run<'a> {
     pub url: &'a ServerUrl,
     pub password: Option<&'a str>,
-    /// As `Workspace::make_table` returns it.
+    /// The statement that `Workspace::make_table` returns.
     pub statement: &'a str,
     pub clients: u32,
     pub warm_up: Duration,
@@ -46,17 +46,17 @@ pub struct Run<'a> {
     pub patience: Duration,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug)]
 pub enum Finish {
-    /// At its limit.
+    /// It reached its limit.
     Complete,
     Interrupted,
     /// A client failed, and all others stopped with it.
     Failed(Problem),
 }
 
-/// What the clients measured.
+/// The commits that the clients measured.
 #[derive(Debug)]
 pub struct Seen {
     /// Seconds measured.
@@ -80,7 +80,7 @@ enum Message {
 
 struct Shared {
     stop: AtomicBool,
-    /// When commits begin, once all clients are connected.
+    /// The time at which commits begin, once all clients are connected.
     start: OnceLock<Instant>,
     warm_up: Duration,
     time: Duration,
@@ -228,7 +228,7 @@ fn threads(run: &Run<'_>) -> Vec<Range<u32>> {
     (0..threads).map(|thread| first(thread)..first(thread + 1)).collect()
 }
 
-/// What the clients of a thread have in common.
+/// The state that the clients of a thread share.
 struct Crew {
     url: ServerUrl,
     password: Option<String>,
@@ -326,7 +326,7 @@ struct Turns<'a> {
     interval: usize,
     next_interval: Instant,
     latencies: Histogram,
-    /// When the commit in flight began.
+    /// The time at which the commit in flight began.
     begun: Instant,
 }
 

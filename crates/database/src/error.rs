@@ -17,8 +17,8 @@ pub struct DatabaseError {
     pub problem: Problem,
 }
 
-/// What is wrong with a server. The message continues a sentence that began with its URL; what a
-/// server says is shown with its control characters escaped.
+/// A problem with a server. The message continues a sentence that began with its URL; text from a
+/// server is shown with its control characters escaped.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     #[error("has an invalid URL: {}", escaped(.0))]

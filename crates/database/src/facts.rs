@@ -1,4 +1,4 @@
-//! What a server says about itself.
+//! Facts that a server reports about itself.
 
 use std::path::{Path, PathBuf};
 
@@ -65,7 +65,7 @@ pub struct LogPlace {
     pub data: PathBuf,
     /// The file in which a running server leaves its process ID.
     pub pid_file: PathBuf,
-    /// When the server started, in seconds since 1970; `None` if it does not say.
+    /// The time at which the server started, in seconds since 1970; `None` if it does not say.
     pub started_s: Option<u64>,
     /// The name of its host; `None` if it does not say.
     pub host: Option<String>,

@@ -1,4 +1,4 @@
-//! What other clients do on a server.
+//! The load of other clients on a server.
 
 use std::time::{Duration, Instant};
 
@@ -33,14 +33,14 @@ impl Load {
                 active_clients = active_clients.max(count(session, active(product))?);
             }
             let after = count(session, counter(product))?;
-            // Less the statements of this session: three looks and one count.
+            // Minus the statements of this session: three looks and one count.
             let others = after.saturating_sub(before).saturating_sub(4);
             Ok(Load { active_clients, per_second: others as f64 / begun.elapsed().as_secs_f64() })
         };
         watch(session).map_err(|problem| session.error(problem))
     }
 
-    /// What is too much for a measurement, if anything is.
+    /// The objection to measuring beside this load; `None` if it is low enough.
     pub fn objection(self, product: Product) -> Option<Problem> {
         let what = match product {
             Product::Postgres => "transactions",

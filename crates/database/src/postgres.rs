@@ -70,7 +70,7 @@ pub(crate) async fn while_driving<T>(
     done.map_err(|error| failure.unwrap_or(error))
 }
 
-/// What a connection is made with.
+/// The configuration of a connection.
 struct Access {
     config: Config,
     connector: MakeRustlsConnect,
@@ -107,7 +107,8 @@ impl Access {
         Ok(Access { config, connector, passed_over })
     }
 
-    /// How to connect again without encryption, if it was preferred and failed.
+    /// The configuration for a second attempt without encryption, if encryption was preferred and
+    /// failed.
     fn plainly<T>(&self, connected: &Result<T, Error>) -> Option<Config> {
         let error = connected.as_ref().err()?;
         let is_preferred = self.config.get_ssl_mode() == SslMode::Prefer;

@@ -1,4 +1,4 @@
-//! What clients measured, as a test's result.
+//! The measurements of clients, as a test's result.
 
 use measurement::{
     CpuUse, DatabaseProduct, Ended, Histogram, Histograms, Measured, Proof, Series, ServerActivity,

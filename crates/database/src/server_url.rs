@@ -111,7 +111,7 @@ impl ServerUrl {
         &self.text
     }
 
-    /// What follows the scheme.
+    /// The part after `://`; the whole text if it has no scheme.
     pub(crate) fn rest(&self) -> &str {
         self.text.split_once("://").map_or(&self.text, |(_, rest)| rest)
     }

@@ -1,4 +1,4 @@
-//! What to encrypt and verify.
+//! The levels of encryption and verification.
 
 /// libpq's levels ("SSL Support" in its documentation), to which MySQL's correspond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -203,7 +203,7 @@ impl BlockDevice {
             .collect()
     }
 
-    /// What users know the drive by: its model, or the image of a Ceph cluster.
+    /// The drive's name for users: its model, or the image of a Ceph cluster.
     pub fn label(&self) -> Option<String> {
         let image = self.rbd_image.as_ref().map(|image| format!("image {image}"));
         image.or_else(|| self.model.clone())
@@ -412,7 +412,7 @@ impl Queue {
             io_timeout_ms: disk.nonzero("queue/io_timeout"),
             discard_granularity_bytes: disk.nonzero("queue/discard_granularity"),
             discard_max_bytes: disk.nonzero("queue/discard_max_bytes"),
-            // Of other drives, it is the size of a RAID's chunk.
+            // On other drives, it is the size of a RAID's chunk.
             zone_bytes: zoned.as_ref().and_then(|_| chunk_bytes()),
             max_open_zones: disk.nonzero("queue/max_open_zones"),
             max_active_zones: disk.nonzero("queue/max_active_zones"),
@@ -421,7 +421,7 @@ impl Queue {
     }
 }
 
-/// The scheduler in brackets (`none [mq-deadline] kyber`), or the only word if there is no choice.
+/// The scheduler in brackets (`none [mq-deadline] kyber`), or the only word if there is just one.
 pub(crate) fn chosen(text: &str) -> Option<String> {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let word = bracketed.map_or(text, |(word, _)| word).trim();

@@ -1,4 +1,4 @@
-//! How a disk is attached: its path through the buses, its PCI device, its NUMA node.
+//! The attachment of a disk: its path through the buses, its PCI device, its NUMA node.
 
 use std::fs;
 use std::path::{Path, PathBuf};

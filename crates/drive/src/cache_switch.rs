@@ -94,7 +94,7 @@ impl CacheSwitch<DiskCache> {
         // error, not one about /var.
         let control = DiskCache::open(root, disk)?;
         let record = state.lock(&Identity::of(root, disk)).map_err(|error| match error {
-            // Where the node's permissions do not decide who may switch (virtio-blk), the state
+            // If the node's permissions do not decide who may switch (virtio-blk), the state
             // directory's do.
             StateError::Io { source, .. }
                 if source.kind() == std::io::ErrorKind::PermissionDenied =>

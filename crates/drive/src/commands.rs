@@ -1,5 +1,4 @@
-//! What a drive reports about itself when asked with its own commands: ATA through SCSI, SCSI,
-//! NVMe.
+//! The facts that a drive reports in response to its own commands: ATA through SCSI, SCSI, NVMe.
 //!
 //! | module | purpose |
 //! | --- | --- |

@@ -1,5 +1,5 @@
-//! What a block device has done since it appeared: `/sys/block/DEVICE/stat`, which every user can
-//! read.
+//! The operations of a block device since it appeared: `/sys/block/DEVICE/stat`, which every user
+//! can read.
 //!
 //! A run reads the counters before and after, and thereby proves that its syncs reached the device
 //! as flushes. The numbers cover the whole device: they include what other processes, other

@@ -20,9 +20,9 @@
 //!
 //! All of procfs and sysfs is read below a [`SystemRoot`], so tests can lay out a very different
 //! machine in a temporary directory and examine it. What sysfs omits, or fills with invalid values,
-//! becomes `None`: drivers differ in what they publish, and a missing model name is no reason to
-//! fail. Only facts that safety depends on (the mount table, the swap table, reading signatures)
-//! fail loudly.
+//! becomes `None`: drivers differ in what they publish, and a missing model name is not a reason
+//! to fail. Only facts that safety depends on (the mount table, the swap table, reading
+//! signatures) fail loudly.
 //!
 //! ```no_run
 //! use drive::{Place, SystemRoot};

@@ -75,9 +75,9 @@ impl Mount {
             && !self.has("nodiscard")
     }
 
-    /// What goes through the journal, for ext3 and ext4; `None` if unknown. The mount table omits
-    /// defaults, so only [`effective_options`](Mount::effective_options) can show `data=ordered` or
-    /// the lack of a journal.
+    /// The data that go through the journal, for ext3 and ext4; `None` if unknown. The mount table
+    /// omits defaults, so only [`effective_options`](Mount::effective_options) can show
+    /// `data=ordered` or the lack of a journal.
     pub fn journal_mode(&self) -> Option<JournalMode> {
         if !matches!(self.fs_type.as_str(), "ext3" | "ext4") {
             return None;

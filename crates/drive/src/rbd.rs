@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SystemRoot;
 
-/// What `current_snap` contains if no snapshot is mapped.
+/// The content of `current_snap` if no snapshot is mapped.
 const NO_SNAPSHOT: &str = "-";
 
 /// The image behind `/dev/rbdN`. Each write is on all replicas when it is acknowledged.

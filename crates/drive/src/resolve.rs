@@ -1,4 +1,4 @@
-//! Where a path leads.
+//! The file that a path leads to.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! How a block device is attached.
+//! The transport by which a block device is attached.
 
 use std::path::Path;
 

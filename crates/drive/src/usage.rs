@@ -1,4 +1,4 @@
-//! How a disk is used: its partitions, the layers built on them, the mounted filesystems.
+//! The usage of a disk: its partitions, the layers built on them, the mounted filesystems.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! How well this host knows the time of day.
+//! The error of this host's clock.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How much a drive has written to its medium, by its own counters.
+//! The bytes that a drive has written to its medium, by its own counters.
 //!
 //! | drive | host writes | medium writes |
 //! | --- | --- | --- |

@@ -15,7 +15,7 @@ pub struct DriveZone {
     pub start_bytes: u64,
     /// Distance to the start of the next zone.
     pub length_bytes: u64,
-    /// How much of that can be written.
+    /// The part of the zone that can be written, from its start.
     pub capacity_bytes: u64,
     pub write_pointer_bytes: u64,
     /// It is written at its write pointer only. Otherwise it is conventional.

@@ -139,7 +139,7 @@ pub(crate) fn time(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// How honest a drive is. The default is honest.
+/// The lies of a drive. The default is an honest one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Honesty {
     /// True if FLUSH does nothing.

@@ -252,8 +252,8 @@ proptest! {
     }
 }
 
-/// How many of `cuts` broke promises, on a drive with these lies; and how many the drive itself
-/// admits.
+/// The number of `cuts` that broke promises, on a drive with these lies, and the number that the
+/// drive itself admits.
 fn found_out(model: &str, lies: &[&str], cuts: u64) -> (usize, usize) {
     let lies: Vec<Lie> = lies.iter().map(|lie| lie.parse().unwrap()).collect();
     let mut counts = (0, 0);

@@ -22,7 +22,7 @@ pub use objects::{NAMESPACE_PREFIX, OBJECT_BYTES, ObjectSpace, Objects, namespac
 /// The start of the cookie of a lock that librbd manages.
 const AUTOMATIC_LOCK: &str = "auto ";
 
-/// Where the data is.
+/// The storage of a target's data in the cluster.
 #[derive(Debug)]
 pub enum Storage {
     Image(Image),
@@ -198,7 +198,7 @@ impl CephTarget {
         Ok(())
     }
 
-    /// In what way the run differs from what the workload requests.
+    /// A sentence on how the run differs from the workload's request.
     pub fn note(&self, workload: &Workload) -> Option<String> {
         let library = match self.storage {
             Storage::Image(_) => "librbd",

@@ -45,7 +45,7 @@ pub struct Team {
     pub headline: Headline,
 }
 
-/// Which threads do a job's I/O.
+/// The threads that do a job's I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoThreads {
     /// The job's own thread.

@@ -93,7 +93,7 @@ pub enum EngineError {
         action: &'static str,
         /// The directory, file or device.
         path: PathBuf,
-        /// What to do instead.
+        /// The advice on what to do instead.
         advice: &'static str,
     },
     /// The filesystem is mounted read-only.
@@ -223,7 +223,7 @@ pub enum EngineError {
         engine: &'static str,
         /// The error of the kernel.
         errno: Errno,
-        /// What to do instead.
+        /// The advice on what to do instead.
         advice: &'static str,
     },
     /// A stop was requested before the measurement.

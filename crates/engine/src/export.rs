@@ -99,9 +99,9 @@ impl ExportTarget {
         worked.map_err(|errno| failed(NbdError::Io(errno.into())))
     }
 
-    /// Opens connections until there is one for each of so many jobs. Each job's thread has a copy of
-    /// the descriptor table as it is when the thread starts, so a connection that a job opened would
-    /// not exist outside of it.
+    /// Opens connections until there is one for each of `jobs` jobs. Each job's thread has a copy
+    /// of the descriptor table as it is when the thread starts, so a connection that a job opened
+    /// would not exist outside of it.
     ///
     /// # Errors
     /// If the server no longer offers the export as it was.
@@ -171,7 +171,7 @@ impl ExportTarget {
         Ok(())
     }
 
-    /// The reason why tests cannot run at the same time, with so many jobs together.
+    /// The reason why tests cannot run at the same time, with this many jobs together.
     ///
     /// # Errors
     /// That reason.
@@ -186,7 +186,7 @@ impl ExportTarget {
         ))
     }
 
-    /// What the workload requests and an export does not have, although it runs.
+    /// A sentence on the workload's settings that an export ignores; `None` if there are none.
     pub fn note(workload: &Workload) -> Option<String> {
         let mut missing = Vec::new();
         match workload.engine {

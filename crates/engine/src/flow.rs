@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use workload::{Flow, Test, Work};
 
-/// Pause of a job that has exceeded its share, if the flow has none of its own: fio asks again at
+/// Pause of a job that has exceeded its share, if the flow does not set one: fio asks again at
 /// once, which on a machine with few processors keeps the other jobs from running.
 pub const RETRY: Duration = Duration::from_micros(20);
 

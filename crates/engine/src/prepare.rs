@@ -116,7 +116,7 @@ pub fn prepare(
     Ok(Prepared { parts, notes })
 }
 
-/// In what way a part is not what its specification requests.
+/// The ways in which a part differs from its specification.
 fn deviations(
     target: &Target,
     spec: &PartSpec,

@@ -301,7 +301,7 @@ impl<Q: Queue, T: BlockDisk> Queued<'_, Q, T> {
     }
 
     /// Submits, and waits for a completion, but no longer than until the next operation is due in
-    /// so many ticks, or until a job without a share of the flow may try again.
+    /// this many ticks, or until a job without a share of the flow may try again.
     fn submit_until(
         &mut self,
         until_due: Option<u64>,

@@ -1,5 +1,5 @@
 //! Verification: a disk that knows what was written to it and checks it, after the measurement,
-//! after every so many writes, or as it is read.
+//! after every N writes, or as it is read.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Written {
 enum Schedule {
     /// All written blocks at the end; `None` leaves them to a later test.
     AtEnd { check: bool },
-    /// The blocks of the last writes, once there are so many.
+    /// The blocks of the last writes, checked once there are this many.
     Every { writes: usize, unchecked: Vec<u64> },
     /// Each block that is read, against what earlier jobs wrote.
     OnRead { earlier: Vec<Arc<Written>> },

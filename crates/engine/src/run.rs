@@ -43,7 +43,7 @@ pub struct Options {
     pub prepare_time_max: Option<Duration>,
     /// The root of procfs and sysfs.
     pub root: SystemRoot,
-    /// Where the tests wait for others that begin at the same moment.
+    /// The start line at which the tests wait for others that begin at the same moment.
     pub start_line: Option<StartLine>,
 }
 
@@ -60,7 +60,7 @@ pub fn run(
     observe: &mut dyn FnMut(&Progress),
 ) -> Result<Vec<Outcome>, EngineError> {
     let run = Run { target, options, stop };
-    // What this host lacks for one test does not keep the others from running, as with fio.
+    // If this host lacks something for one test, the others run all the same, as with fio.
     let lacking: Vec<Option<String>> = tests.iter().map(|test| run.host_lacks(test)).collect();
     let able: Vec<Test> = (tests.iter().zip(&lacking))
         .filter(|(_, lacking)| lacking.is_none())

@@ -43,8 +43,8 @@ use span::Span;
 
 /// Number of rows between two checks for a stop request, which is also checked at every block.
 const ROWS_BETWEEN_LOOKS: u64 = 4096;
-/// Every so many rows, a row is compared with the previous one: often enough to detect a broken
-/// sort, and too rarely to affect the measurement.
+/// One in this many rows is compared with the previous one: often enough to detect a broken sort,
+/// and too rarely to affect the measurement.
 const ROWS_BETWEEN_CHECKS: u64 = 64;
 /// Upper bound on the extents that runs allocate.
 const EXTENT_BYTES_MAX: u64 = 4 << 20;

@@ -19,8 +19,8 @@ pub struct StartLine {
 
 impl StartLine {
     /// `arrive` is called once everything is prepared and every job has warmed up. It returns the
-    /// agreed moment, best one in the future, or `None` if it was asked to stop. `begun` is told
-    /// when the measurement really began.
+    /// agreed moment, which should be in the future, or `None` if it was asked to stop. `begun`
+    /// is called with the moment at which the measurement really began.
     pub fn new(
         arrive: impl Fn(&Stop) -> Option<Instant> + Send + Sync + 'static,
         begun: impl Fn(Instant) + Send + Sync + 'static,

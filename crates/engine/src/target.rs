@@ -144,7 +144,7 @@ impl Target {
         Target::new(given.into(), Opened::Ceph(ceph), false)
     }
 
-    /// Where the objects of a target in a pool are; `None` for any other target.
+    /// The pool and namespace of a target's objects; `None` for any target that is not a pool.
     pub fn object_space(&self) -> Option<ObjectSpace> {
         let Opened::Ceph(ceph) = &self.opened else { return None };
         match ceph.storage() {
@@ -198,8 +198,8 @@ impl Target {
         }
     }
 
-    /// What the target is, if it is not reached through this machine's kernel: it has neither files
-    /// nor a page cache here.
+    /// The kind of a target that is not reached through this machine's kernel, and so has neither
+    /// files nor a page cache here; `None` for any other target.
     pub(crate) fn beyond_the_kernel(&self) -> Option<&'static str> {
         match self.kind() {
             TargetKind::Nbd => Some("an NBD export"),

@@ -1,4 +1,4 @@
-//! What the drives under a target have written to their media, by their own counters.
+//! The bytes that the drives under a target have written to their media, by their own counters.
 //!
 //! The kernel's counters cost microseconds, these cost a few commands to each drive. They are read
 //! while no job does I/O, and only for targets that may be written.

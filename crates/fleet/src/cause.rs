@@ -26,7 +26,7 @@ pub struct Cause {
     pub is_consistent: bool,
 }
 
-/// What may explain that one specimen is slow, the likeliest first. Each of the others comes with
+/// The possible causes of a specimen's slowness, likeliest first. Each of the others comes with
 /// its score.
 pub(crate) fn causes(slow: &Specimen, others: &[(&Specimen, f64)]) -> Vec<Cause> {
     let mut causes: Vec<Cause> =

@@ -78,14 +78,14 @@ struct Fit {
     /// Logarithms of the levels before and since; of the first and last level if gradual.
     before: f64,
     since: f64,
-    /// Of the runs from it.
+    /// The deviations of the runs from it.
     residues: Vec<f64>,
     /// The standard error of the difference, if the runs deviate by one.
     error: f64,
 }
 
 impl Fit {
-    /// Less is better.
+    /// The sum of the absolute deviations; less is better.
     fn misfit(&self) -> f64 {
         self.residues.iter().map(|residue| residue.abs()).sum()
     }

@@ -1,4 +1,4 @@
-//! Which drives are looked at, besides what the store can filter by.
+//! A choice of drives, by what the store cannot filter by.
 
 use store::{DriveName, Figures};
 

@@ -128,7 +128,7 @@ mod tests {
                 Change { fact: Fact::Temperature, before: degrees(40.0), after: degrees(51.0) },
             ]
         );
-        // What was not known before is no change.
+        // A fact that was not known before has not changed.
         assert_eq!(changes(&BTreeMap::new(), &of("1", 90.0)), []);
     }
 }

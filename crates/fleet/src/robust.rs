@@ -33,7 +33,7 @@ impl Spread {
     }
 }
 
-/// The score that among so many comparisons of normally distributed figures is exceeded with this
+/// The score that among this many comparisons of normally distributed figures is exceeded with this
 /// probability by any.
 pub(crate) fn limit(comparisons: usize, probability: f64) -> f64 {
     let each = probability / comparisons.max(1) as f64;

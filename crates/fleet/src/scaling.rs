@@ -1,4 +1,4 @@
-//! What more hosts add: the rates of groups of different sizes.
+//! The gain from more hosts: the rates of groups of different sizes.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// A group in which each host needs so long for a flush.
+    /// A group in which each host needs this long for a flush.
     fn group(name: &str, hosts: usize, day: i64, flush_us: f64) -> Together {
         let document = samples::document(vec![write(Fsync, 20.0, flush_us).result()]);
         Together {

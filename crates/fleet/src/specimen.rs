@@ -80,7 +80,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// As sentences name it.
+    /// The name in sentences.
     pub const fn name(self) -> &'static str {
         match self {
             Fact::WriteCache => "write cache",

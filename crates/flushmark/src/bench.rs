@@ -90,7 +90,8 @@ impl Bench {
         }
     }
 
-    /// When the run began. A document about a model has no time, so that two runs of it are equal.
+    /// The time at which the run began. A document about a model has none, so that two runs of it
+    /// are equal.
     pub fn began(&self) -> Option<jiff::Timestamp> {
         match self {
             Bench::Storage(_) => Some(jiff::Timestamp::now()),
@@ -122,8 +123,8 @@ impl Bench {
         }
     }
 
-    /// What each drive under the target reports. A drive that vanishes meanwhile is left out here;
-    /// the tests will fail on it.
+    /// The reports of the drives under the target. A drive that vanishes meanwhile is left out
+    /// here; the tests will fail on it.
     pub fn drives(&self) -> Vec<DriveRecord> {
         let Bench::Storage(storage) = self else { return Vec::new() };
         let drives =

@@ -1,4 +1,4 @@
-//! What this program was built from, as `build.rs` found it.
+//! The source that this program was built from, as `build.rs` found it.
 
 /// The day of the commit, YYYY-MM-DD; empty if it was not recorded.
 pub const DATE: &str = env!("FLUSHMARK_BUILD_DATE");

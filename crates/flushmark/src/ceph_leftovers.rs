@@ -1,4 +1,4 @@
-//! What a killed run leaves in a Ceph cluster, and its removal by a later one.
+//! The objects that a killed run leaves in a Ceph cluster, and their removal by a later run.
 //!
 //! A run records its objects' pool and namespace before it creates the first one, and removes the
 //! record when they are gone. A record whose lock nobody holds was left by a killed process.
@@ -24,7 +24,7 @@ const SUFFIX: &str = "ceph.json";
 /// The pool that `--make-pool` creates.
 pub const CREATED_POOL: &str = "flushmark-bench";
 
-/// What is to be removed.
+/// Objects of a run, or a pool that it created, to be removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftover {
     /// The cluster's fsid.
@@ -33,7 +33,7 @@ pub struct Leftover {
     pub part: Part,
 }
 
-/// What of a pool is to be removed.
+/// The part of a pool that is to be removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {

@@ -12,7 +12,7 @@ use clidocs::completions::Completions;
 use measurement::{Grade, Use};
 use workload::EngineChoice;
 
-/// How a shell asks for completions.
+/// The program's name, and the variable by which a shell asks it for completions.
 pub const COMPLETIONS: Completions =
     Completions { program: "flushmark", variable: "_FLUSHMARK_COMPLETE" };
 
@@ -46,7 +46,7 @@ fn complete_value(argument: Arg) -> Arg {
     argument.add(completer)
 }
 
-/// What stands for the value in the help; `None` for a flag.
+/// The placeholder of the value in the help; `None` for a flag.
 fn placeholder(argument: &Arg) -> Option<String> {
     if !argument.get_action().takes_values() {
         return None;

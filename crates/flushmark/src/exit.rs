@@ -34,7 +34,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// Of two runs that were made at once: the worse one.
+    /// The worse status of two runs that were made at once.
     pub fn of_both(self, other: ExitStatus) -> ExitStatus {
         let rank = |status: ExitStatus| match status {
             ExitStatus::Done => 0,

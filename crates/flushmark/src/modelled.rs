@@ -1,5 +1,5 @@
-//! Describes a model as the system describes a real machine, so that header and judgement treat
-//! both alike.
+//! Describes a model as the system describes a real machine, so that the header and the judgement
+//! treat both alike.
 
 use std::path::{Path, PathBuf};
 
@@ -126,7 +126,7 @@ fn device(given: &str, machine: &Machine, identity: &Identity) -> BlockDevice {
     }
 }
 
-/// With a distribution's usual mount options.
+/// An ext4 with a distribution's usual mount options.
 fn ext4() -> Option<Mount> {
     let line = format!("1 0 0:0 / {MOUNT_POINT} rw,relatime - ext4 sim rw\n");
     MountTable::parse(line.as_bytes()).ok()?.mounts().first().cloned()

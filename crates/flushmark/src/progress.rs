@@ -53,7 +53,7 @@ impl Progress {
         Progress::shown(display, look, String::new())
     }
 
-    /// Of one run among several: lines that begin with its target.
+    /// The progress of one run among several: lines that begin with its target.
     pub fn among_others(quiet: bool, look: &Look, target: &str) -> Progress {
         let display = if quiet { Display::Quiet } else { Display::Lines };
         Progress::shown(display, look, format!("{}: ", unseen::escaped(target)))

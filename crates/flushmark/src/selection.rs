@@ -179,7 +179,7 @@ fn group(word: &str, place: &StoreArgs, store: &mut Option<Store>) -> anyhow::Re
     Ok(Selected { word: word.to_owned(), documents, host: common(hosts) })
 }
 
-/// What a word with commas selects. Opens the store if it needs it.
+/// The runs that a word with commas selects. Opens the store if it needs it.
 fn resolve(
     word: &str,
     place: &StoreArgs,

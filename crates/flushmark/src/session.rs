@@ -188,8 +188,8 @@ impl Session {
 }
 
 impl Session {
-    /// Repeats tests that commit under the tracer, if traces are wanted. A trace cannot tell tests
-    /// that ran together apart, so the first of them has it.
+    /// Repeats tests that commit under the tracer, if traces are wanted. A trace cannot separate
+    /// tests that ran together, so the first of them has it.
     fn trace(&mut self, tests: &[Test], outcomes: &mut [Outcome], progress: &Progress) {
         let Some(tracer) = &self.tracer else { return };
         let measured = outcomes.iter_mut().filter_map(|outcome| match outcome {
@@ -322,8 +322,8 @@ pub fn judge_merged(merged: &mut RunDocument, runs: &[RunDocument]) -> Result<()
     Ok(())
 }
 
-/// How the write caches were found, if it is the same for all: as the drives report it, or else the
-/// kernel.
+/// Whether the write caches were found on, if that is the same for all: as the drives report it, or
+/// else the kernel.
 fn found_on(document: &RunDocument) -> Option<bool> {
     let own: Option<Vec<bool>> = document.drives.iter().map(|drive| drive.cache.is_on()).collect();
     let kernel = || {

@@ -13,7 +13,7 @@ use crate::args::store::KeepArgs;
 use crate::exit::WrongUse;
 use crate::keeping;
 
-/// How long to wait for the server of the store.
+/// Time limit for the connection to the server of the store.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// A place on the start line for each target; none if nothing begins with these runs.

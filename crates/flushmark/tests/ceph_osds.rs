@@ -304,7 +304,7 @@ fn osds_that_are_not_there_are_named() {
     assert!(one.contains("use a pool with more placement groups, or --make-pool"), "{one}");
 }
 
-/// `ceph osds` in a pool of its own, until its objects are there.
+/// `ceph osds` in a separate pool, until its objects are there.
 fn measuring(pool: &Pool, osd: &str) -> Child {
     measuring_in(pool, "flushmark-bench", &["--make-pool", "--yes", "--osd", osd])
 }
@@ -343,7 +343,7 @@ fn what_a_killed_measurement_leaves_is_removed_by_the_next_one() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(is_made(&pool));
-    // Somebody else's pool of that name is not the one that was left.
+    // Another user's pool of that name is not the one that was left.
     let record = pool.place().read_dir().unwrap().map(|entry| entry.unwrap().path());
     let record = record.into_iter().find(|path| path.to_string_lossy().contains("pool-")).unwrap();
     let own = std::fs::read_to_string(&record).unwrap();

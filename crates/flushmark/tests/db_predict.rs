@@ -74,7 +74,7 @@ fn other_numbers_of_clients_and_settings() {
     let changed = ["--on", "sim:consumer-nvme", "--set", "wal_sync_method=open_datasync"];
     let document = predicted(&changed);
     assert_eq!(document["settings"][0]["to"], "open_datasync");
-    // How long its own storage takes with O_DSYNC was not measured.
+    // The server's own storage was not measured with O_DSYNC, so it has no prediction.
     assert_eq!(document["predictions"][0]["on"], "sim:consumer-nvme");
 }
 

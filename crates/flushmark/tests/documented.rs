@@ -1,9 +1,10 @@
 //! Runs the commands of the documentation, page by page: on models in place of drives, in a
-//! directory and with a store of their own.
+//! separate directory and with a separate store.
 //!
-//! What needs root, a server, a cluster, a browser or a file of the reader is not run; the test in
-//! `src/args/documented.rs` parses those, too. Where a page shows the output of a command that is
-//! the same on every machine, each piece of it, between lines of three dots, has to be printed.
+//! Commands that need root, a server, a cluster, a browser or a file of the reader are not run;
+//! the test in `src/args/documented.rs` parses those, too. Where a page shows the output of a
+//! command that is the same on every machine, each piece of it, between lines of three dots, has
+//! to be printed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +22,7 @@ use testbed::examples::{self, Example, is_ours, simple_commands};
 const RUN_MIN: usize = 80;
 const COMPARED_MIN: usize = 12;
 
-/// What stands in for a filesystem, and for a bare drive: fit for every use.
+/// The models in place of a filesystem and of a bare drive: fit for every use.
 const FILESYSTEM: &str = "sim:enterprise-nvme,filesystem=ext4";
 const DRIVE: &str = "sim:enterprise-nvme";
 
@@ -146,7 +147,7 @@ fn on_models(example: &Example) -> (String, bool) {
     // Runs on models are kept only on request, and smoke runs never.
     if !text.contains("--smoke") {
         text = text.replace("flushmark check", "flushmark check --store runs.db");
-        // What is not compared may as well be short.
+        // A run whose output is not compared may as well be short.
         let short = if example.shown.is_none() { " --time 100ms" } else { "" };
         text = text.replace("flushmark run", &format!("flushmark run --store runs.db{short}"));
     }
@@ -160,7 +161,7 @@ fn is_same_everywhere(example: &Example, is_replaced: bool) -> bool {
         && (text.contains(" sim:") || text.contains(" catalogue") || text.contains("ceph sizing"))
 }
 
-/// What came of the examples of a page.
+/// The outcome of a page's examples.
 #[derive(Default)]
 struct Outcome {
     ran: usize,

@@ -1,4 +1,4 @@
-//! What every user meets: targets by position, labels, brief and full text, colours, and the
+//! The everyday use: targets by position, labels, brief and full text, colours, and the
 //! configuration file.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -270,7 +270,7 @@ fn exports_go_where_they_are_told() {
     for name in ["tests.parquet", "bins.parquet"] {
         assert!(std::fs::read(tables.join(name)).unwrap().starts_with(b"PAR1"), "{name}");
     }
-    // What is exported in fio's format is imported as flushmark's.
+    // A result exported in fio's format is imported as flushmark's.
     let fio = files.path().join("fio.json");
     run(&["results", "export", &result, "--format", "fio+", "-o", fio.to_str().unwrap()]);
     let back = run(&["results", "import", "--dry-run", fio.to_str().unwrap(), "--format", "json"])
@@ -511,7 +511,7 @@ fn agrees_with_fio(kind: &[&str], jobs: &[serde_json::Value], result: &serde_jso
         );
     };
     let rw = jobs[0]["job options"]["rw"].as_str().unwrap();
-    // What a write-only job has read is the verification of its writes.
+    // The reads of a write-only job are the verification of its writes.
     let directions: Vec<&str> = ["read", "write"]
         .into_iter()
         .filter(|&name| rw.contains("rw") || rw.contains(name))

@@ -11,7 +11,7 @@ use samples::machine::{self, write};
 use store::{Location, Origin, Store};
 use workload::SyncMethod::Fsync;
 
-/// A `check` on a host's drive that needs so long for a flush, after changes to the drive.
+/// A `check` on a host's drive that needs this long for a flush, after changes to the drive.
 fn checked(week: i64, flush_us: f64, change: impl Fn(&mut BlockDevice)) -> RunDocument {
     let machine = machine::consumer_nvme();
     let mut place = machine.place.unwrap();

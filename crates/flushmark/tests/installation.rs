@@ -1,4 +1,5 @@
-//! What packages install beside the program: its manual pages, and completions for shells.
+//! The files that packages install beside the program: its manual pages, and completions for
+//! shells.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -88,8 +89,9 @@ fn a_page_has_what_concerns_its_verb() {
     assert!(!drives.contains("FLUSHMARK_STORE") && drives.contains("NO_COLOR"), "{drives}");
 }
 
-/// What bash offers for a line, whose words are as it breaks them; before that, the options that it
-/// gets for this completion. `compopt` works only in a completion that a user asked for.
+/// The completions that bash offers for a line, whose words are as it breaks them; before them, the
+/// options that it gets for this completion. `compopt` works only in a completion that a user asked
+/// for.
 fn completed(line: &str, words: &str) -> Vec<String> {
     let test = format!(
         "PATH=${{0%/*}}:$PATH\ncompopt() {{ echo \"$*\"; }}\n{}\nCOMP_LINE='{line}' COMP_WORDS=({words})\n\

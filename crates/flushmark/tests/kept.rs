@@ -551,7 +551,7 @@ fn a_postgresql_that_goes_away_costs_no_result() {
     let shown = place.run(&["results", "show", "last", "--store", &store, "--format", "json"]);
     assert!(shown.stdout == run.stdout, "what came back is not what was printed");
 
-    // What was saved is sent later, and completes the part that the server had.
+    // The saved run is sent later, and completes the part that the server had.
     let pushed = || place.run(&["results", "push", "--store", &store]);
     let first = pushed();
     assert_eq!((first.code, first.stderr.as_str()), (Some(0), ""));

@@ -21,7 +21,7 @@ const LONGEST_MS: u32 = 600;
 /// A process that is silent for this long hangs.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// When to kill a process.
+/// The time at which to kill a process.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
     /// At this time after its start, whatever it has printed by then.

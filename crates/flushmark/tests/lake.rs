@@ -15,7 +15,7 @@ use serde_json::Value;
 use store::{Location, Origin, Store};
 use workload::SyncMethod::Fsync;
 
-/// A month's run of a host, whose drive needs so long for a flush.
+/// A month's run of a host, whose drive needs this long for a flush.
 fn measured(
     machine: Machine,
     host: &str,

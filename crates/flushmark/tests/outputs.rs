@@ -1,5 +1,5 @@
-//! Where results go: stdout, the file of `--output`, readers that go away, and outputs that fail.
-//! What was measured is never lost.
+//! The outputs of results: stdout, the file of `--output`, readers that go away, and outputs that
+//! fail. A measurement is never lost.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

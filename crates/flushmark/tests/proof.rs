@@ -1,4 +1,4 @@
-//! What a run claims, compared with what the kernel saw: system calls by strace, flushes by the
+//! The claims of a run, compared with what the kernel saw: system calls by strace, flushes by the
 //! device's own counter. With `cargo xtask test --rigs`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

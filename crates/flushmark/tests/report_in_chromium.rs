@@ -66,7 +66,7 @@ impl Shown {
         Shown::changed(test, runs, |_| {})
     }
 
-    /// With documents changed before the report is made.
+    /// A report from documents that are changed before it is made.
     fn changed(test: &str, runs: &[&[&str]], change: impl Fn(&mut Value)) -> Option<Shown> {
         let document = |args: &&[&str]| {
             let mut document = measured(args);

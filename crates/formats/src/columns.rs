@@ -63,7 +63,7 @@ pub fn rows<'a>(runs: &'a [Run<'a>]) -> impl Iterator<Item = Row<'a>> {
     })
 }
 
-/// What the drives below the target have in common: `None` if they differ, or if one of them does
+/// The fact that the drives below the target share: `None` if they differ, or if one of them does
 /// not report it.
 fn common(row: &Row<'_>, fact: fn(&BlockDevice) -> Option<String>) -> Option<String> {
     let device = row.run.document.drive.as_ref()?.block_device()?;

@@ -10,7 +10,7 @@ struct Panel {
     unit: &'static str,
     /// Queries with their legends.
     queries: &'static [(&'static str, &'static str)],
-    /// Of 24 columns.
+    /// The width in columns, of which there are 24.
     width: u32,
 }
 

@@ -18,7 +18,7 @@ use crate::columns::Run;
 use crate::parquet::{self, NotWritten};
 use crate::run_key::RunKey;
 
-/// What the runs of a directory have in common.
+/// A property that the runs of a directory share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartitionKey {
     /// The month in which the run began, UTC: `2026-11`.
@@ -128,7 +128,7 @@ impl Partitioning {
         }
     }
 
-    /// Whether a path below a table's directory is one that these keys give. Another order or
+    /// Returns whether these keys give such a path below a table's directory. Another order or
     /// number of keys in one table makes it unreadable.
     pub fn is_layout_of(&self, path_in_table: &Path) -> bool {
         let names: Option<Vec<&str>> = path_in_table

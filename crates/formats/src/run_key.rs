@@ -1,4 +1,4 @@
-//! What identifies a run in tables, whichever file or store it comes from.
+//! The identity of a run in tables, whichever file or store it comes from.
 
 use std::fmt;
 

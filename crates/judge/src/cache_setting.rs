@@ -34,7 +34,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// How many times as fast the test is with the cache off.
+    /// The ratio of the test's rate with the cache off to that with the cache on.
     fn gain(&self) -> f64 {
         self.off.iops / self.on.iops
     }
@@ -318,8 +318,8 @@ impl Verdict<'_> {
         doubt
     }
 
-    /// Whether switching the cache off sends each small write to flash: a drive that then commits
-    /// faster than flash is programmed keeps them in protected memory instead.
+    /// Returns whether switching the cache off sends each small write to flash: a drive that then
+    /// commits faster than flash is programmed keeps them in protected memory instead.
     fn wears(&self) -> bool {
         self.case.reported_rotational() != Some(true)
             && self.commit.off.p50_us() > PROTECTED_COMMIT_US_MAX

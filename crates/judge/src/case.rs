@@ -8,7 +8,7 @@ use workload::{Layout, Pattern, Submission, SyncMethod, TargetName};
 /// The most common block size of a commit: a page of the page cache, a log block, and the size used
 /// by the published commit figures.
 const USUAL_BLOCK_BYTES: u64 = 4096;
-/// In larger blocks, the data transfer and not the sync dominates the time of a commit.
+/// In larger blocks, the data transfer, not the sync, dominates the time of a commit.
 const SMALL_BLOCK_BYTES_MAX: u64 = 16384;
 /// From this size on, a write takes longer than its commands.
 const LARGE_BLOCK_BYTES_MIN: u64 = 1 << 20;
@@ -29,14 +29,14 @@ pub struct Case<'a> {
     pub(crate) results: &'a [TestResult],
     /// The results under each setting of the write cache, if a run measured both.
     pub(crate) both_settings: Option<BothSettings<'a>>,
-    /// Where the tests ran; `None` for `null:`, models and NBD exports.
+    /// The place where the tests ran; `None` for `null:`, models and NBD exports.
     pub(crate) place: Option<&'a Place>,
     /// The NBD export on which the tests ran. The host is then only its client.
     pub(crate) export: Option<&'a ExportRecord>,
     /// The pool or image of a Ceph cluster on which the tests ran.
     pub(crate) ceph: Option<&'a CephRecord>,
     pub(crate) host: &'a HostFacts,
-    /// What the underlying drives report; empty if they were not queried.
+    /// The reports of the underlying drives; empty if they were not queried.
     pub(crate) records: &'a [DriveRecord],
     /// Whether the drives' write caches were on before the run; `None` if unknown or if they
     /// differ.
@@ -290,13 +290,13 @@ impl<'a> Case<'a> {
         self.drives().into_iter().find(|drive| drive.transport == Transport::Loop)
     }
 
-    /// Whether the target consists of images of a Ceph cluster that the kernel has mapped.
+    /// Returns whether the target consists of images of a Ceph cluster that the kernel has mapped.
     pub(crate) fn is_mapped_image(&self) -> bool {
         let drives = self.drives();
         !drives.is_empty() && drives.iter().all(|drive| drive.transport == Transport::Rbd)
     }
 
-    /// Where in a Ceph cluster the tests ran, through its libraries or on a mapped image.
+    /// The place in a Ceph cluster where the tests ran, through its libraries or on a mapped image.
     pub(crate) fn in_ceph(&self) -> Option<CephPlace> {
         if let Some(CephRecord { pool, image, replicas, .. }) = self.ceph {
             let label = match image {
@@ -315,8 +315,9 @@ impl<'a> Case<'a> {
         Some(CephPlace { label, replicas: None })
     }
 
-    /// Whether a hypervisor sits between the kernel and the medium. Timing then also reflects its
-    /// host. Of an export, the host is only the client, and its server's machine is unknown.
+    /// Returns whether a hypervisor sits between the kernel and the medium. Timing then also
+    /// reflects its host. Of an export, the host is only the client, and its server's machine is
+    /// unknown.
     pub(crate) fn is_virtual(&self) -> bool {
         // The file of a loop device is what answers, whatever is under it, and so is a cluster.
         if self.export.is_some() || self.loop_device().is_some() || self.is_mapped_image() {
@@ -352,8 +353,8 @@ impl<'a> Case<'a> {
         names
     }
 
-    /// Whether every drive is attached to a bus of this machine, with no RAID controller, network
-    /// or third-party software in between.
+    /// Returns whether every drive is attached to a bus of this machine, with no RAID controller,
+    /// network or third-party software in between.
     pub(crate) fn is_directly_attached(&self) -> bool {
         let drives = self.drives();
         let direct = |drive: &&BlockDevice| {
@@ -375,8 +376,8 @@ impl<'a> Case<'a> {
         (!said.is_empty()).then(|| said.contains(&true))
     }
 
-    /// Whether the kernel assumes a volatile cache anywhere in the stack and therefore sends
-    /// flushes.
+    /// The kernel's belief about a volatile cache anywhere in the stack, which decides whether it
+    /// sends flushes; `None` if unknown.
     pub(crate) fn cache_belief(&self) -> Option<WriteCache> {
         let device = self.device()?;
         // A run that switches the cache has the kernel read the setting again.
@@ -409,8 +410,8 @@ pub(crate) fn summary(result: &TestResult) -> Option<LatencySummary> {
     result.headline_us().filter(|summary| summary.count > 0 && summary.p50 > 0.0)
 }
 
-/// Whether a test synced with a separate system call, which the kernel turns into a flush if it
-/// assumes a volatile cache.
+/// Returns whether a test synced with a separate system call, which the kernel turns into a flush
+/// if it assumes a volatile cache.
 pub(crate) fn syncs_by_call(result: &TestResult) -> bool {
     result.workload.sync.is_some_and(|sync| sync.call().is_some() || sync.linked_call().is_some())
 }
@@ -439,8 +440,8 @@ fn is_small_write(result: &TestResult, sync: SyncMethod) -> bool {
         && (1..=SMALL_BLOCK_BYTES_MAX).contains(&result.workload.block_bytes)
 }
 
-/// How far a test is from a 4 KiB random overwrite with `O_DIRECT`; the least represents "a
-/// commit".
+/// The distance of a test from a 4 KiB random overwrite with `O_DIRECT`; the test with the least
+/// represents "a commit".
 fn deviation_from_usual_commit(result: &TestResult) -> (bool, bool, u32, bool) {
     let work = &result.workload;
     (

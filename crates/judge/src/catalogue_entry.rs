@@ -15,7 +15,7 @@ const SECONDS_MIN: f64 = 1.0;
 /// Fewer operations show no median. An old USB stick makes about ten commits per second.
 const OPERATIONS_MIN: u64 = 30;
 
-/// What the user says about the drive and the publication.
+/// The user's statements about the drive and the publication.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntryDetails {
     pub name: Option<String>,
@@ -177,7 +177,7 @@ fn vendor(device: &BlockDevice) -> Option<String> {
     device.vendor.clone().filter(|vendor| !matches!(vendor.as_str(), "ATA" | "NVMe"))
 }
 
-/// The size of the whole drive, which a partition does not tell.
+/// The size of the whole drive, which a partition does not show.
 fn capacity_gb(document: &RunDocument, device: &BlockDevice) -> Option<u32> {
     let records = document.drives.iter().map(|record| &record.device);
     let mut whole = records

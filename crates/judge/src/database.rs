@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    /// The findings about a server that was watched, whose drive counted so many flushes.
+    /// The findings about a server that was watched, whose drive counted this many flushes.
     fn found(place: Option<&Place>, activity: ServerActivity, flushes: u64) -> String {
         let result = samples::watched(activity, flushes);
         let host = HostFacts::default();

@@ -177,7 +177,7 @@ fn remedy(mount_point: &str, option: &str) -> String {
     format!("Run `mount -o remount,{remount} {word}`, and remove `{option}` from /etc/fstab.")
 }
 
-/// What the drive, the kernel and each filesystem report, as evidence.
+/// The reports of the drive, the kernel and each filesystem, as evidence.
 fn views(record: &DriveRecord) -> Vec<Evidence> {
     let cache = &record.cache;
     let mut evidence = Vec::new();

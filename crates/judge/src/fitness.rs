@@ -14,8 +14,8 @@ use crate::wording::{capitalised, operation_name};
 
 /// A grade for every use that the storage could have, each with the number that decided it.
 ///
-/// What is claimed about throughput is graded on the rate, what is claimed about latency on the
-/// 99th percentile. A test that did not settle gets no grade if its seconds alone would differ in it.
+/// Claims about throughput are graded on the rate, claims about latency on the 99th percentile. A
+/// test that did not settle gets no grade if its seconds alone would differ in it.
 ///
 /// Storage that acknowledges commits and loses them is unfit for every use, however fast it is.
 /// Without a measurement that decides, the grade is [`Grade::Unknown`].

@@ -1,4 +1,4 @@
-//! What happens to a sync on its way to the medium, as far as facts and counters show.
+//! The fate of a sync on its way to the medium, as far as facts and counters show.
 
 use drive::{BlockDevice, DriveRecord, NoBlockDevice, Place, Transport, WriteCache};
 
@@ -105,8 +105,8 @@ fn memory(case: &Case<'_>) -> Option<String> {
     kept_in_memory(case.place?)
 }
 
-/// What keeps everything that is written to this place in memory, such as `tmpfs`; `None` if a
-/// drive stores it.
+/// The name of a storage that keeps everything written to this place in memory, such as `tmpfs`;
+/// `None` if a drive stores it.
 pub fn kept_in_memory(place: &Place) -> Option<String> {
     if let Some(NoBlockDevice::Memory { fs_type }) = place.no_block_device() {
         return Some(fs_type.clone());

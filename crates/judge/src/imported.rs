@@ -299,7 +299,7 @@ mod tests {
 
     use super::*;
 
-    /// As fio reports it: commits are counted, and the write and the sync are timed.
+    /// A result as fio reports it: commits are counted, and the write and the sync are timed.
     fn listed(write_us: f64, sync_us: f64) -> TestResult {
         let mut result = write(SyncMethod::Fsync, write_us, sync_us).result();
         result.workload.layout = None;

@@ -66,8 +66,8 @@ impl Compared {
     }
 }
 
-/// How a commit is made durable. Two families cost so differently that one says little about the
-/// other.
+/// The way in which a commit is made durable. Two families cost so differently that one says little
+/// about the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     /// A call after the write, or a flush.
@@ -235,7 +235,7 @@ fn same_tests(case: &Case<'_>, rows: &[Published<'_>]) -> Vec<(Compared, Option<
             / runs.len() as f64)
             .exp();
         let what = operation_name(ours);
-        // Published sequential and random writes may match the same result of ours, which must
+        // Published sequential and random writes may match the same measured result, which must
         // count once.
         if !tests
             .iter()
@@ -256,8 +256,8 @@ fn test_of(row: &Row) -> (Option<Pattern>, u64, u32, u32, PublishedSync, Option<
     (row.pattern, row.block_bytes, row.depth, row.jobs, row.sync, row.sync_every)
 }
 
-/// How much one of our tests differs from a published one: 0 if the workloads are equal, `None` if
-/// they are not comparable.
+/// The difference between a measured test and a published one: 0 if the workloads are equal,
+/// `None` if they are not comparable.
 fn workload_difference(
     result: &TestResult,
     (table, row): Published<'_>,

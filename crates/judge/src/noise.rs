@@ -1,4 +1,4 @@
-//! Whether the numbers can be trusted: signs of disturbance in the numbers themselves.
+//! Signs of disturbance in the numbers themselves, which limit how far they can be trusted.
 
 use measurement::{Confidence, Evidence, Finding, Histogram, TestResult};
 use workload::number::latency;

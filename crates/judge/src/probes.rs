@@ -1,4 +1,4 @@
-//! What probes reveal about a drive's internals: one file per probe, each for the suite of that
+//! Findings of probes about a drive's internals: one file per probe, each for the suite of that
 //! name. A probe looks for results that differ only in the parameter it varies, and so works on any
 //! plan that varies it.
 

@@ -3,7 +3,7 @@
 use measurement::{Evidence, TestResult};
 use workload::{Operation, SpaceCall, Submission, SyncMethod, TargetName};
 
-/// How the user switches a drive's write cache: with a command, or for a model in the target name.
+/// The way to switch a drive's write cache: a command, or for a model a part of the target name.
 pub(crate) fn switch_cache(setting: &str, disk: &str) -> String {
     match TargetName::parse(disk) {
         TargetName::Model(_) => format!("`--target {disk},write-cache={setting}`"),

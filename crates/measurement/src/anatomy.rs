@@ -1,4 +1,4 @@
-//! Where the time of commits goes, stage by stage, and what reached the drive.
+//! The time of commits, stage by stage, and the requests that reached the drive.
 
 use std::collections::BTreeMap;
 

@@ -70,7 +70,8 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
     value.as_str().into_iter().chain(list.iter().filter_map(Value::as_str))
 }
 
-/// Not a kernel's name of a device, a model, or a word such as the source of a tmpfs.
+/// Returns whether a text may identify a machine: it is not a kernel's name of a device, a model,
+/// or a word such as the source of a tmpfs.
 fn identifies(text: &str) -> bool {
     let is_public = text.is_empty()
         || ["sim:", "null:", "http:", "https:"].iter().any(|scheme| text.starts_with(scheme))
@@ -79,7 +80,7 @@ fn identifies(text: &str) -> bool {
     !is_public
 }
 
-/// Whether a path is the same on every machine that has such a device or setting.
+/// Returns whether a path is the same on every machine that has such a device or setting.
 fn is_of_kernel(path: &str) -> bool {
     let device = path.strip_prefix("/dev/").is_some_and(|name| !name.contains('/'));
     device || path.starts_with("/sys/") || path.starts_with("/proc/")

@@ -1,4 +1,4 @@
-//! What a kernel counted on a block device, as another tool printed it.
+//! A kernel's counters of a block device, as another tool printed them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

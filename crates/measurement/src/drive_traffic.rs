@@ -1,4 +1,4 @@
-//! What drives were asked for, sent and given while commits were traced.
+//! The operations that drives were asked for, sent and given while commits were traced.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

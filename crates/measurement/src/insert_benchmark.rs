@@ -44,7 +44,7 @@ impl InsertBenchmarkStep {
         Some(rate(&self.inserts).min(rate(&self.deletes)) / wanted)
     }
 
-    /// Whether the background load kept its rate; `None` without one.
+    /// Returns whether the background load kept its rate; `None` without one.
     pub fn background_is_met(&self) -> Option<bool> {
         self.background_share().map(|share| share >= RATE_SHARE_MIN)
     }

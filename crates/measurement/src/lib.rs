@@ -1,5 +1,5 @@
-//! What a workload measured: histograms, time series, steady state, and the result document that
-//! stores them. No I/O.
+//! The measurements of a workload: histograms, time series, steady state, and the result document
+//! that stores them. No I/O.
 //!
 //! | module | what it holds |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! What is shown while a test runs.
+//! The progress that is shown while a test runs.
 
 use workload::Commits;
 

@@ -1,4 +1,4 @@
-//! What the device counted, against what the workload claims.
+//! The counters of the device, compared with the claims of the workload.
 //!
 //! The kernel counts the writes and flushes of every block device in `/sys/block/DEV/stat`,
 //! readable without root. Read before and after a test, the counters show whether the syncs of a

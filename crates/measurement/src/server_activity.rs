@@ -1,4 +1,4 @@
-//! What a database server did in an interval, by its own counters.
+//! The activity of a database server in an interval, by its own counters.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Whether a measurement has settled.
+//! The test of whether a measurement has settled.
 //!
 //! SNIA Solid State Storage Performance Test Specification 2.0.2, section 2.1.24: within a window
 //! of five consecutive rounds, the range of the tracked value is at most 20 % of its average *and*

@@ -1,4 +1,4 @@
-//! What a run was made on, as the document records it.
+//! The target of a run, as the document records it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::anatomy::{Layer, Stage};
 use crate::histogram::Histogram;
 
-/// What the kernel has counted up to one moment.
+/// The kernel's counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
     pub devices: Vec<DeviceReading>,
@@ -20,7 +20,7 @@ pub struct Reading {
 pub struct DeviceReading {
     /// The kernel's name.
     pub device: String,
-    /// Since the device appeared.
+    /// The counters since the device appeared.
     pub counters: Counters,
     /// `None` where commits are not traced.
     pub commits: Option<CommitsReading>,
@@ -44,7 +44,7 @@ pub struct SampledCommits {
 }
 
 impl SampledCommits {
-    /// Adds a commit that was so long in these stages.
+    /// Adds a commit that was this long in each stage.
     pub fn add(&mut self, stages_ns: &BTreeMap<Stage, u64>) {
         for layer in Layer::ALL {
             let stages = stages_ns.iter().filter(|(stage, _)| stage.layer() == layer);
@@ -76,7 +76,7 @@ pub struct ProcessReading {
     pub syncs: u64,
 }
 
-/// What happened between two readings. One line of `flushmark watch --format json`.
+/// The activity between two readings. One line of `flushmark watch --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Interval {
     /// When it ended: UTC, RFC 3339.
@@ -91,7 +91,7 @@ pub struct Interval {
     pub syncs_incomplete: bool,
 }
 
-/// What a device did. All rates are `None` if its counters began again.
+/// The rates of a device. All are `None` if its counters began again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeviceRates {
     pub device: String,

@@ -50,7 +50,7 @@ fn nothing_identifies_a_drive_or_a_host() {
         assert!(before.contains(secret), "{secret} is not tested");
         assert!(!after.contains(secret), "{secret} is left");
     }
-    // What was measured, and on what kind of drive, is unchanged.
+    // The measurements and the kind of drive are unchanged.
     for (one, other) in document.results.iter().zip(&anonymous.results) {
         assert_eq!((&one.test, one.commit_us), (&other.test, other.commit_us));
         assert_eq!(one.histograms, other.histograms);

@@ -1,4 +1,4 @@
-//! Why an export cannot be reached.
+//! The errors of reaching and using an export.
 
 use std::io;
 
@@ -29,7 +29,7 @@ pub enum NbdError {
     },
 }
 
-/// What a server sent against the protocol.
+/// A violation of the protocol by a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     #[error("the server does not speak NBD: its greeting is invalid")]

@@ -10,8 +10,8 @@ use crate::wire::PORT;
 
 /// Longest name of an export.
 const NAME_BYTES_MAX: usize = 4096;
-/// What a name or a path is not written with: characters with a meaning in a URI, and invisible
-/// ones.
+/// The characters that are escaped in a name or a path: those with a meaning in a URI, and
+/// invisible ones.
 const ENCODED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'&').add(b'<').add(b'>').add(b'?');
 

@@ -189,7 +189,7 @@ fn grade(index: usize, count: usize, fit_for: Use, grade: Grade) -> Markup {
     }
 }
 
-/// When and with what it was measured.
+/// The time and the tool of the measurement.
 fn foot(run: &Run<'_>) -> Markup {
     let document = run.document;
     let when = document.began().map(|began| format!(" · {}", began.strftime("%F")));

@@ -61,7 +61,7 @@ impl Chart {
         }
     }
 
-    /// Whether it takes the whole width of the page.
+    /// Returns whether it takes the whole width of the page.
     fn is_wide(&self) -> bool {
         // Two of them are compared side by side.
         match self {

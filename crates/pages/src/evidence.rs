@@ -9,7 +9,7 @@ pub(crate) fn test_of(evidence: &Evidence, results: &[TestResult]) -> Option<usi
     evidence.value.as_f64()?;
     let mut found: Option<(usize, usize)> = None;
     for (index, result) in results.iter().enumerate() {
-        // Tests of OSDs all do the same; their names tell which OSD did it.
+        // Tests of OSDs all do the same; their names show which OSD did it.
         let did = match result.osd {
             Some(_) => result.test.clone(),
             None => judge::operation_name(result),

@@ -241,7 +241,7 @@ fn column_row(column: &Column) -> Vec<String> {
     vec![column.test.clone(), number(column.drives as f64), lowest, middle, highest]
 }
 
-/// The class of a cell whose latency is so many times the usual; `None` if it is usual.
+/// The class of a cell whose latency is this many times the usual; `None` if it is usual.
 fn heat(ratio: f64) -> Option<&'static str> {
     match ratio {
         4.0.. => Some("hot-4"),

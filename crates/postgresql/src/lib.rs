@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use testbed::{Certificate, is_root};
 
-/// Where Debian installs the programs of this version.
+/// The directory in which Debian installs the programs of this version.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 /// Password of this cluster's superuser.
 pub const PASSWORD: &str = "p@ss:word";

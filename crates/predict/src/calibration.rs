@@ -1,4 +1,4 @@
-//! What a measured server and its storage do, from a result of `db commits` or `db bench`.
+//! A measured server and its storage, from a result of `db commits` or `db bench`.
 
 use measurement::{DatabaseRecord, RunDocument, ServerActivity, ServerFile, TestResult};
 
@@ -19,7 +19,7 @@ pub struct Calibration {
     pub processors: Option<u32>,
 }
 
-/// What clients did to the server, and what one commit took.
+/// The load of the clients on the server, and the costs of one commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
     /// The name of the test.

@@ -1,9 +1,9 @@
-//! What a database server would commit on other storage, or with other settings.
+//! Predicts the commits of a database server on other storage, or with other settings.
 //!
 //! A server is measured once, with the commits of its storage alone beside it ([`Calibration`]).
 //! Clients, server and drive then become a closed loop in virtual time, in which commits share
-//! syncs as they do in the server. What a commit takes besides its sync is fitted so that the loop
-//! makes the rate that was measured, and the syncs of another storage take the place of the
+//! syncs as they do in the server. The time of a commit besides its sync is fitted so that the
+//! loop makes the rate that was measured, and the syncs of another storage take the place of the
 //! measured ones ([`Predictor`]).
 //!
 //! | module | what it holds |

@@ -1,9 +1,9 @@
-//! How a server makes its log durable, by its settings.
+//! The write and sync with which a server makes its log durable, by its settings.
 
 use measurement::{DatabaseProduct, DatabaseRecord};
 use workload::SyncMethod;
 
-/// What the kernel writes of a small change to a file.
+/// Bytes that the kernel writes for a small change to a file.
 const PAGE_OF_CACHE: u64 = 4096;
 
 /// A write to the log that makes commits durable.

@@ -76,7 +76,7 @@ impl<'a> Predictor<'a> {
         Predictor { calibration, models, busy, settings }
     }
 
-    /// What the predictions leave out, in words.
+    /// Sentences on what the predictions leave out.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.calibration.processors.is_none() {

@@ -1,4 +1,4 @@
-//! A server as a closed loop: what a commit takes besides its sync, fitted so that the simulation
+//! A server as a closed loop: the time of a commit besides its sync, fitted so that the simulation
 //! makes the rates that were measured.
 
 use crate::calibration::{Calibration, Load};
@@ -15,10 +15,10 @@ const FIT_STEPS: u32 = 20;
 const WAKE_US: f64 = 10.0;
 /// The part of the server's processor time that comes before the log record.
 const BEFORE_RECORD: f64 = 0.7;
-/// Of the processor time measured, at least this part is not that of syncs.
+/// At least this part of the processor time measured is not that of syncs.
 const OWN_MIN: f64 = 0.2;
 
-/// How a load is predicted.
+/// The fitted model that predicts a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerModel {
     load: Load,
@@ -26,12 +26,12 @@ pub struct ServerModel {
     processors: u32,
 }
 
-/// What a prediction changes.
+/// The changes of a prediction from the measured server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change<'a> {
     pub storage: &'a Storage,
     pub log_write: LogWrite,
-    /// Whether tables are synced.
+    /// True if tables are synced.
     pub others: bool,
     /// Factors of the time of a sync, and of all else.
     pub sync_factor: f64,
@@ -83,7 +83,7 @@ impl ServerModel {
         &self.load
     }
 
-    /// What the server does with this change.
+    /// The simulated outcome of the load with this change.
     pub fn outcome(&self, change: Change<'_>, rounds: u64) -> Outcome {
         let Change { storage, log_write, sync_factor, work_factor, .. } = change;
         let begin_us = self.work.begin_sync / 1e3;

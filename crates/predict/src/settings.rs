@@ -91,7 +91,7 @@ impl Settings {
         LogWrite::of(&self.server)
     }
 
-    /// Whether InnoDB syncs tables and the copies of their pages.
+    /// Returns whether InnoDB syncs tables and the copies of their pages.
     pub(crate) fn syncs_tables(&self) -> bool {
         syncs_tables(&self.server)
     }

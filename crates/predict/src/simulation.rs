@@ -16,7 +16,7 @@ use crate::sync_times::{Draws, SyncTimes};
 /// Nanoseconds.
 type Ns = u64;
 
-/// What one commit takes, but for the sync; in nanoseconds.
+/// The times of one commit except that of its sync, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
     /// The server's processor time from the statement's arrival to its log record.
@@ -50,7 +50,7 @@ pub struct Loop<'a> {
     pub work: Work,
     /// Syncs that a commit waits for, one after the other; none if it is not durable.
     pub serial_syncs: u32,
-    /// Without the processor time to begin it.
+    /// The times of syncs, without the processor time to begin them.
     pub sync: &'a SyncTimes,
     /// The part of a sync that writes. The client that leads it then needs a processor again, to
     /// send the flush; 1 if the drive gets none.
@@ -129,9 +129,9 @@ struct State<'a> {
     other_draws: Option<Draws>,
     /// Other syncs that are due, as a part of one.
     others_due: f64,
-    /// Of each client: the station at which it waits, and its record there.
+    /// The station at which each client waits, and its record there.
     at: Vec<(usize, u64)>,
-    /// Of each client: how long the flush of the sync that it leads will take.
+    /// The time that the flush of the sync that each client leads will take.
     flush_ns: Vec<f64>,
     used: Ns,
     commits: u64,

@@ -1,4 +1,4 @@
-//! How long a sync takes, drawn so that few draws have the mean of all.
+//! Times of syncs, drawn so that few draws have the mean of all.
 
 use measurement::Histogram;
 use rand_core::Rng as _;

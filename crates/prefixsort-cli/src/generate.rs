@@ -9,7 +9,7 @@ use clidocs::manual::{Entry, Manual};
 
 use crate::args::Args;
 
-/// How a shell asks for completions.
+/// The program's name, and the variable by which a shell asks it for completions.
 pub const COMPLETIONS: Completions =
     Completions { program: "prefixsort", variable: "_PREFIXSORT_COMPLETE" };
 

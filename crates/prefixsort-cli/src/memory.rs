@@ -1,4 +1,4 @@
-//! How much memory to use.
+//! The amount of memory to use.
 
 /// Memory to use if the system does not report how much it has.
 const MEMORY_DEFAULT: u64 = 256 << 20;

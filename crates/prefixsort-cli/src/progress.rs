@@ -36,7 +36,7 @@ impl Bar {
         self.bar.set_message("merging");
     }
 
-    /// What to call with the number of bytes spilled so far.
+    /// A function to call with the number of bytes spilled so far.
     pub fn of_spilled(&self) -> impl Fn(u64) + Send + 'static {
         let bar = self.bar.clone();
         move |bytes| bar.set_prefix(format!(", {} spilled", BinaryBytes(bytes)))

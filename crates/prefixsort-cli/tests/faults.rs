@@ -1,4 +1,4 @@
-//! `prefixsort` when its temporary files are damaged or gone, or there is no space for them.
+//! `prefixsort` when its temporary files are damaged or missing, or the disk is full.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -139,7 +139,7 @@ fn a_full_disk_ends_it() {
     sort.give(600_000);
     let said = sort.fails();
     let (begin, end) = said.split_once(" KiB: ").unwrap();
-    // How far it comes depends on what the filesystem keeps for itself.
+    // The number of bytes that fit depends on the space that the filesystem itself needs.
     assert!(begin.starts_with("prefixsort: cannot write a run to "), "{said}");
     insta::assert_snapshot!(end, @"No space left on device (os error 28). Use a directory with more space, or allow more memory");
     assert!(entries(&small.path).is_empty());

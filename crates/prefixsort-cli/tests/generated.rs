@@ -1,4 +1,4 @@
-//! What packages install beside the program: its manual page, and completions.
+//! The files that packages install beside the program: its manual page, and completions.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -40,7 +40,8 @@ const TOGETHER: usize = 1024;
 /// From this many keys on, a sample is worth the reads.
 const SAMPLED_FROM: usize = 257;
 
-/// How often in a row most of a partition may be outside the prefix of its sample.
+/// The number of passes in a row in which most of a partition may be outside the prefix of its
+/// sample.
 const STRIKES: u32 = 16;
 
 /// Entries that still have to be sorted among themselves.

@@ -24,7 +24,7 @@ pub(crate) trait Keys {
     fn prefetch_key(&self, row: u32, bytes: Range<usize>);
 }
 
-/// How to find the key of a row.
+/// Finds the key of a row.
 pub(crate) trait KeyOf<T> {
     fn of<'a>(&'a self, row: &'a T) -> &'a [u8];
 }
@@ -168,8 +168,8 @@ impl<'k> Prefix<'k> {
         Self { bytes, first: word(bytes, 0), mask: u64::MAX.checked_shl(missing).unwrap_or(0) }
     }
 
-    /// Whether `rest` sorts before everything that begins with the prefix, begins with it, or sorts
-    /// after.
+    /// Returns whether `rest` sorts before everything that begins with the prefix, begins with it,
+    /// or sorts after.
     ///
     /// Most keys begin with it, which one or two of their words show; the others take longer.
     /// Measured at a million keys, relative to a loop over words that determines the order of each:

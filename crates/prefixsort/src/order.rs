@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use crate::keys::{KeyOf, prefetch_bytes, word};
 
-/// How far ahead of its use a key is prefetched: rows are contiguous, keys are wherever they were
-/// allocated.
+/// The number of rows by which a key is prefetched ahead of its use: rows are contiguous, keys are
+/// wherever they were allocated.
 const AHEAD: usize = 16;
 
 /// Bytes of a key to prefetch if eight bytes do not distinguish two. Measured at a million equal

@@ -16,12 +16,13 @@ use crate::entry::{Entry, GOES_ON};
 use crate::keys::{Keys, Prefix, beyond, shared, word, words};
 use crate::lens::{Differences, Lens, Seen, WORDS};
 
-/// How far ahead of its use a key is prefetched; its row is prefetched twice as far ahead. A miss
-/// costs 100 to 200 ns and a window 10. The processor keeps about ten misses in flight, so a
-/// greater distance gains nothing. Measured at a million keys, relative to no prefetching: URLs
-/// 0.6, composite keys 0.45, reads of a genome 0.8. All lines that are read must be prefetched,
-/// including that of the prefix: in one key of eight, eight bytes are in another line than those
-/// after them, and without this 48 bytes shared by all took 1.4 times as long.
+/// The distance at which a key is prefetched ahead of its use, in entries; its row is prefetched
+/// twice as far ahead. A miss costs 100 to 200 ns and a window 10. The processor keeps about ten
+/// misses in flight, so a greater distance gains nothing. Measured at a million keys, relative to
+/// no prefetching: URLs 0.6, composite keys 0.45, reads of a genome 0.8. All lines that are read
+/// must be prefetched, including that of the prefix: in one key of eight, eight bytes are in
+/// another line than those after them, and without this 48 bytes shared by all took 1.4 times as
+/// long.
 const AHEAD: usize = 12;
 
 /// Keys in a sample, few enough for an insertion sort.

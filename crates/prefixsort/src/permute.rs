@@ -11,7 +11,7 @@ use crate::entry::Entry;
 /// cycles of the permutation, where each costs one cache miss whatever its size.
 const GATHERED: usize = 64;
 
-/// How far ahead of its use a row is prefetched.
+/// The distance at which a row is prefetched ahead of its use, in rows.
 const AHEAD: usize = 16;
 
 /// Moves `rows[entries[i].row]` to `rows[i]` for all `i`. Clears the entries: bytes of rows, which

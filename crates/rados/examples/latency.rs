@@ -1,4 +1,4 @@
-//! What the completion queue costs: operations of 4 KiB, by calls that wait and by the queue.
+//! The cost of the completion queue: operations of 4 KiB, by calls that wait and by the queue.
 //!
 //! At depth 1 both take turns, operation by operation, so a cluster that is slow for a moment is
 //! slow for both.

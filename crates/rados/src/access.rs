@@ -1,12 +1,12 @@
-//! How to reach a cluster, in the terms of Ceph's own tools.
+//! The access to a cluster, in the terms of Ceph's own tools.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How to reach a cluster, and how long to wait for it.
+/// The configuration, identity and time limits for reaching a cluster.
 ///
-/// What is `None` comes from the environment variables CEPH_ARGS and CEPH_CONF, then from Ceph's
-/// defaults, as with `ceph` and `rados`.
+/// Fields that are `None` come from the environment variables CEPH_ARGS and CEPH_CONF, then from
+/// Ceph's defaults, as with `ceph` and `rados`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// `--cluster`: names the default configuration file and keyring. Otherwise `ceph`.
@@ -51,7 +51,7 @@ impl Default for Access {
     }
 }
 
-/// What has to be known before librados can parse CEPH_ARGS itself.
+/// The arguments that must be known before librados can parse CEPH_ARGS itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct EarlyArguments {
     pub(crate) cluster_name: Option<String>,

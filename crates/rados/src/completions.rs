@@ -1,7 +1,7 @@
 //! Many operations in flight, on pools and images.
 //!
 //! A thread submits operations with a token each, and waits until a number of them have ended. The
-//! library calls back on a thread of its own, which puts the result into a list under a lock that
+//! library calls back on a separate thread, which puts the result into a list under a lock that
 //! is held for a few instructions. The waiting thread is woken once, when as many have ended as it
 //! waits for, and takes the whole list.
 //!
@@ -55,7 +55,7 @@ pub struct Completions {
 #[derive(Debug)]
 struct Slot {
     token: u64,
-    /// What the callback gets. Owns no handle, so no callback closes one.
+    /// The argument of the callback. Owns no handle, so no callback closes one.
     ticket: Arc<Ticket>,
     /// Keeps handles open while the library uses them.
     handles: Option<Handles>,
@@ -83,7 +83,7 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     ended: Vec<Ended>,
-    /// How many have to end before the waiting thread is woken; 0 while none waits.
+    /// The number that must end before the waiting thread is woken; 0 while none waits.
     awaited: usize,
 }
 

@@ -115,7 +115,7 @@ fn configured(value: &str, default: &str) -> Option<Duration> {
     (value != default && !limit.is_zero()).then_some(limit)
 }
 
-/// What error messages quote.
+/// The facts that error messages quote.
 #[derive(Clone)]
 struct Context {
     user: String,
@@ -126,7 +126,7 @@ struct Context {
     searched: String,
     /// `auth_client_required`.
     methods: String,
-    /// Whether the key is given by an option (`key`, `keyfile`) instead of a keyring.
+    /// True if the key is given by an option (`key`, `keyfile`) instead of a keyring.
     has_key_option: bool,
     limit: Duration,
 }

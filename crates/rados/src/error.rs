@@ -1,4 +1,4 @@
-//! What can go wrong between this host and a cluster.
+//! The errors that can occur between this host and a cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -225,7 +225,7 @@ impl OpError {
     }
 }
 
-/// Operations did not end within a multiple of their own time limit, which should be impossible.
+/// Operations did not end within a multiple of their time limit, which should be impossible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{in_flight} operations on the Ceph cluster have neither completed nor failed within {} s",
@@ -257,8 +257,8 @@ pub(crate) fn errno_of(result: isize) -> Errno {
     Errno::from_raw_os_error(i32::try_from(result.unsigned_abs()).unwrap_or(i32::MAX))
 }
 
-/// The meaning of the error of an operation on an object or image, as the end of a sentence. Ceph
-/// gives some numbers a meaning of its own.
+/// The meaning of the error of an operation on an object or image, as the end of a sentence. Some
+/// numbers have another meaning in Ceph than elsewhere.
 pub fn reason(errno: Errno) -> String {
     match errno {
         Errno::TIMEDOUT => "no OSD has answered within the time limit; `ceph -s` shows whether \

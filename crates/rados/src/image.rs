@@ -13,7 +13,7 @@ use crate::pool::{IoContext, Pool, c_name};
 /// `RBD_FEATURE_EXCLUSIVE_LOCK` of rbd/features.h.
 const FEATURE_EXCLUSIVE_LOCK: u64 = 1 << 2;
 
-/// How often a list that has grown meanwhile is asked for again.
+/// Limit of the requests for a list that grows meanwhile.
 const ATTEMPTS_MAX: usize = 8;
 
 /// Watchers to begin with.

@@ -1,4 +1,4 @@
-//! Which OSD a write to an object reaches first.
+//! The OSD that a write to an object reaches first.
 //!
 //! An object's name is hashed, the hash selects a placement group (PG), and the PG's acting primary
 //! receives every read and write of the object. The PGs of a pool and their primaries come from the
@@ -250,7 +250,7 @@ fn mixed([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
 mod tests {
     use super::*;
 
-    /// What `ceph osd map` of Ceph 16.2.15 answers, for pools of 8, 12, 37 and 96 PGs. The names
+    /// The answers of `ceph osd map` in Ceph 16.2.15, for pools of 8, 12, 37 and 96 PGs. The names
     /// have every length from 1 to 33 bytes, so each remainder of a block occurs.
     const FROM_A_CLUSTER: &str = include_str!("placement/placement.tsv");
 

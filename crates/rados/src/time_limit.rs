@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Time between two looks at whether to give up.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Whether a thread may still be in a call that nobody waits for.
+/// True if a thread may still be in a call that nobody waits for.
 static ABANDONED: AtomicBool = AtomicBool::new(false);
 
 /// Calls on a separate thread, and returns the result, or `None` if there is none within the limit.
@@ -29,8 +29,8 @@ pub(crate) fn unless<T: Send + 'static>(
     call: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (sender, receiver) = mpsc::channel();
-    // What the call owns is dropped before the result is sent: if it were the last reference to a
-    // connection, the library would close it while the process ends.
+    // The call's captures are dropped before the result is sent: if they held the last reference
+    // to a connection, the library would close it while the process ends.
     let calling = move || {
         // The receiver may have stopped waiting.
         let _ = sender.send(call());

@@ -1,4 +1,4 @@
-//! Why a cluster cannot be reached, with the real library.
+//! The reasons why a cluster cannot be reached, with the real library.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ use blame::Blame;
 use common::{access, conf, needs_librados};
 use rados::{Access, Cluster, ConnectError};
 
-/// What the child connects to.
+/// The environment variable with the path of the child's configuration file.
 const CHILD_VARIABLE: &str = "FLUSHMARK_TEST_CEPH_CHILD";
 
 /// Writes a configuration file into a temporary directory.
@@ -23,7 +23,7 @@ fn written(text: &str) -> (tempfile::TempDir, PathBuf) {
     (directory, conf)
 }
 
-/// Connects in a process of its own, and returns the error's sentence and what was on stderr.
+/// Connects in a separate process, and returns the error's sentence and the text on stderr.
 fn child(conf: &Path) -> (String, String) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "connects_for_another_test", "--nocapture", "--test-threads", "1"])

@@ -146,7 +146,7 @@ fn style(direction: Option<Direction>, look: &Look) -> anstyle::Style {
     }
 }
 
-/// What the brief page leaves out, in a line: the facts that differ, and tests not compared.
+/// A line on what the brief page leaves out: the facts that differ, and tests not compared.
 fn left_out(view: &ComparisonView<'_>, look: &Look) -> String {
     let mut parts = Vec::new();
     let facts: Vec<String> = view.differences().into_iter().map(|(fact, ..)| fact).collect();

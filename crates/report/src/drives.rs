@@ -154,7 +154,7 @@ fn kernel_view(record: &DriveRecord) -> String {
     }
 }
 
-/// What reaches the drive from the mounted filesystems: flushes, or what suppresses them.
+/// The flushes that reach the drive from the mounted filesystems, or what suppresses them.
 fn filesystem_view(record: &DriveRecord) -> String {
     let views = &record.cache.filesystems;
     let off = views.iter().find_map(|view| view.flushes_disabled_by.clone());

@@ -1,4 +1,4 @@
-//! How well a fitted model reproduces a measurement.
+//! The quality of a fitted model: how well it reproduces a measurement.
 
 use workload::number::number;
 

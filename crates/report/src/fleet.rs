@@ -95,7 +95,7 @@ fn table_lines(table: &Table) -> Vec<Vec<String>> {
 const NOTHING_TO_TABULATE: &str = "No run has a test with one job that syncs after each write of \
                                    16 KiB or 2 MiB; `flushmark run fsync-study` has.\n";
 
-/// As many places side by side as fit.
+/// A page of a table: as many places side by side as fit.
 fn table_page(table: &Table, look: &Look) -> String {
     if table.places.is_empty() {
         return NOTHING_TO_TABULATE.to_owned();

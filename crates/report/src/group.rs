@@ -31,7 +31,7 @@ pub fn group_totals(documents: &[RunDocument], look: &Look) -> String {
     format!("\n== all {} targets\n{table}", documents.len())
 }
 
-/// How far apart the runs of a group began; empty for a run that was made alone.
+/// Lines on how far apart the runs of a group began; empty for a run that was made alone.
 pub(crate) fn group_lines(document: &RunDocument, look: &Look) -> String {
     let mut text = String::new();
     for sentence in group_sentences(document) {

@@ -1,5 +1,5 @@
-//! What another tool's listing contains beyond the table of tests: each latency as the tool printed
-//! it, and the counters of block devices.
+//! The contents of another tool's listing beyond the table of tests: each latency as the tool
+//! printed it, and the counters of block devices.
 
 use measurement::{DiskCounters, LatencySummary, Source, TestResult};
 use workload::number::number;

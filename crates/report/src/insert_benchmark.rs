@@ -100,7 +100,8 @@ impl<'a> Row<'a> {
             .map(|inserts| inserts.rows_per_s))
     }
 
-    /// What the step does as fast as it can, with the rows of each statement that its rate counts.
+    /// The statements that the step executes as fast as it can, with the rows of each that its rate
+    /// counts.
     fn main(&self) -> Option<(&'a StatementFigures, f64)> {
         if let Some(queries) = &self.step.queries {
             return Some((queries, 1.0));
@@ -151,7 +152,7 @@ impl StepColumn {
     }
 }
 
-/// How fast the steps were.
+/// The columns of the steps' rates.
 pub const STEP_RATES: [StepColumn; 7] = [
     StepColumn::new("time", |row| Some(latency(row.result.elapsed_s * 1e6))),
     StepColumn::new("rows/s", |row| row.rows_per_s().map(number)),
@@ -166,7 +167,7 @@ pub const STEP_RATES: [StepColumn; 7] = [
     }),
 ];
 
-/// What one operation of a step cost.
+/// The columns of the costs of one operation in each step.
 pub const STEP_COSTS: [StepColumn; 8] = [
     StepColumn::new("for one", |row| Some(row.step.costs.as_ref()?.operation.label().to_owned())),
     StepColumn::new("writes", |row| row.drives(|drives| drives.writes)),
@@ -198,7 +199,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", (share * 100.0).floor())
 }
 
-/// What the rates mean.
+/// Sentences that explain the rates.
 fn explained(steps: &[Row<'_>], look: &Look) -> String {
     let mut sentences = Vec::new();
     let failed: Vec<&Row<'_>> =

@@ -50,7 +50,7 @@ pub enum Glyphs {
 /// The amount of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// What a screen holds: figures, grades, headlines of findings.
+    /// As much as fits on a screen: figures, grades, headlines of findings.
     Brief,
     /// Also distributions, evidence, confidence and the nearest published drives.
     #[default]

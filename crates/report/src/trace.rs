@@ -71,7 +71,7 @@ fn circumstances(document: &TraceDocument) -> String {
     format!("{}{kernel}", recorded(&document.trace))
 }
 
-/// How long was traced, and whether events were lost or are missing.
+/// A sentence on the length of the trace, and on events that were lost or are missing.
 pub fn recorded(trace: &TraceRecord) -> String {
     let lost = match (trace.lost, trace.lost_uncounted) {
         (0, false) => "none lost".to_owned(),
@@ -113,9 +113,9 @@ pub(crate) fn traces(results: &[TestResult], look: &Look) -> String {
 pub struct AnatomyWords {
     /// The call, filesystem and drives.
     pub title: String,
-    /// How many commits, by whom, and how long they took.
+    /// The number of commits, the programs that made them, and the time they took.
     pub commits: String,
-    /// What reached the drive.
+    /// The requests that reached the drive for each commit.
     pub per_commit: String,
     /// Requests of others, if there were any.
     pub others: Option<String>,

@@ -33,7 +33,7 @@ pub struct Shown {
 }
 
 impl WatchLines {
-    /// For devices of these names.
+    /// Lines for devices of these names.
     pub fn new<'a>(devices: impl Iterator<Item = &'a str>, shown: Shown) -> WatchLines {
         let names = devices.map(|name| name.chars().count()).chain(["device".len()]).max();
         WatchLines { names: names.unwrap_or(0), shown }
@@ -48,7 +48,7 @@ impl WatchLines {
         look.finish(paint(look.palette.faint, &line) + "\n")
     }
 
-    /// What happened in an interval that ended at this time of day. The processes commit to any
+    /// The lines about an interval that ended at this time of day. The processes commit to any
     /// device; the first line names them.
     pub fn interval(&self, interval: &Interval, time: &str, look: &Look) -> String {
         let mut processes = interval.processes.as_deref().map_or_else(String::new, named);
@@ -111,7 +111,7 @@ fn cells(rates: &DeviceRates, seconds: f64) -> [String; 4] {
     ]
 }
 
-/// The mean of so many times. Their sum is known in whole milliseconds, so 0 means a limit.
+/// The mean of this many times. Their sum is known in whole milliseconds, so 0 means a limit.
 fn mean(ms: f64, count: f64) -> String {
     if ms > 0.0 { latency(ms * 1e3) } else { format!("<{}", latency(1e3 / count)) }
 }

@@ -8,7 +8,7 @@ use workload::SyncMethod;
 
 use crate::machine::write;
 
-/// Statements of so many rows with these latencies, so many in each second.
+/// Statements of this many rows with these latencies, and their number in each second.
 fn statements(rows_each: u64, us: u64, seconds: &[u64]) -> Option<StatementFigures> {
     let second = |&count: &u64| {
         let mut latencies = Histogram::new();

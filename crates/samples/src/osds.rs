@@ -9,7 +9,7 @@ use crate::machine::{read, write};
 /// Passes over all OSDs.
 const PASSES: u32 = 5;
 
-/// Writes and reads of each OSD of a cluster with so many hosts. All OSDs are about equally fast
+/// Writes and reads of each OSD of a cluster with this many hosts. All OSDs are about equally fast
 /// except osd.2, whose drive flushes slowly.
 pub fn osds(hosts: u32, osds_per_host: u32) -> Vec<TestResult> {
     (0..hosts * osds_per_host).flat_map(|id| osd(id, id / osds_per_host + 1)).collect()

@@ -35,8 +35,8 @@ pub fn server_commits() -> RunDocument {
     RunDocument { suite: "db-commits".to_owned(), target, ..document(results) }
 }
 
-/// So many clients in ten seconds, with 40 µs of the server's processor time for each commit and
-/// 12 µs of their own.
+/// This many clients in ten seconds. Each commit takes 40 µs of the server's processor time and
+/// 12 µs of the clients'.
 fn clients(clients: u32, commits_per_s: f64, syncs_per_commit: f64) -> TestResult {
     let commits = commits_per_s * 10.0;
     let commit_us = f64::from(clients) * 1e6 / commits_per_s;

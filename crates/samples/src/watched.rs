@@ -5,8 +5,8 @@ use measurement::{
     ServerSyncs, ServerWrites, TestResult,
 };
 
-/// A server with eight active clients that made so many commits in ten seconds, with so many syncs
-/// of its log.
+/// A server with eight active clients that made this many commits in ten seconds, with this many
+/// syncs of its log.
 pub fn activity(commits: f64, log_syncs: f64, total_ms: Option<f64>) -> ServerActivity {
     let number = |name: &str| ServerCount::counted(log_syncs, name);
     let syncs = ServerSyncs {
@@ -28,7 +28,7 @@ pub fn activity(commits: f64, log_syncs: f64, total_ms: Option<f64>) -> ServerAc
     }
 }
 
-/// The result of a watched server, whose drive counted so many flushes of 2 ms each.
+/// The result of a watched server, whose drive counted this many flushes of 2 ms each.
 pub fn watched(activity: ServerActivity, flushes: u64) -> TestResult {
     let seen = DeviceCounts {
         reads: 0,

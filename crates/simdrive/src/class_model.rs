@@ -79,7 +79,7 @@ pub fn adjustment(drive: &Drive) -> Option<Adjustment> {
     Some(Adjustment { drive, model, change: (change * PRECISION).round() / PRECISION })
 }
 
-/// The contents of the catalogue's `adjustments.toml`: every drive without a model of its own.
+/// The contents of the catalogue's `adjustments.toml`: every drive without a separate model.
 pub fn adjustments() -> String {
     let mut text =
         "# Changes of class models. Written by `cargo xtask docs`; a test compares some.\n"

@@ -80,7 +80,7 @@ struct Motion {
 struct ReadAhead {
     /// First byte that is or will be in the buffer.
     start: u64,
-    /// When the first of these bytes passed.
+    /// The time at which the first of these bytes passed.
     since: Ns,
     speed: Speed,
 }
@@ -177,7 +177,8 @@ impl Disk {
         self.move_arm(now);
     }
 
-    /// When the track buffer will contain the data of a read, if read-ahead reaches it.
+    /// The time at which the track buffer will contain the data of a read, if read-ahead reaches
+    /// it.
     fn buffered_at(&self, now: Ns, request: &Request) -> Option<Ns> {
         let end = request.offset + request.bytes;
         if self

@@ -108,7 +108,7 @@ struct Open {
     next: u32,
     /// Units waiting for their word line to fill.
     waiting: u32,
-    /// When the last of these units was available.
+    /// The time at which the last of these units was available.
     ready: Ns,
     /// Dies that have not erased their block yet.
     to_erase: u32,
@@ -280,7 +280,8 @@ impl Flash {
         }
     }
 
-    /// When there is space for `bytes` more in a cache of `cache_bytes`, at or after `now`.
+    /// The time, at or after `now`, at which there is space for `bytes` more in a cache of
+    /// `cache_bytes`.
     #[inline]
     pub fn room_at(&mut self, now: Ns, bytes: u64, cache_bytes: u64) -> Ns {
         while let Some(&(end, part)) = self.programs.front() {

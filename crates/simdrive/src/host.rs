@@ -429,7 +429,7 @@ impl Host {
         };
         let offset = self.journal_base + offset;
         let write = Bio::of(JOURNAL, Op::Write, offset, bytes);
-        // The journal's thread runs on a processor of its own where there are enough.
+        // The journal's thread has a processor to itself if there are enough.
         let bio = Bio { preflush: seal, fua: seal, processor: u32::MAX, ..write };
         self.block.submit(self.now, bio, &mut self.finished);
     }

@@ -565,9 +565,9 @@ impl Team<'_> {
 }
 
 struct PhaseEnd {
-    /// When each team was done.
+    /// The time at which each team was done.
     teams: Vec<Ns>,
-    /// When all teams were done.
+    /// The time at which all teams were done.
     last: Ns,
     /// `false` if the user stopped the run.
     uninterrupted: bool,
@@ -702,7 +702,7 @@ fn begin<J: Job>(
 struct Endings {
     /// Number of jobs of each team that have not ended.
     running: Vec<usize>,
-    /// When each team was done.
+    /// The time at which each team was done.
     teams: Vec<Ns>,
     /// The jobs of each team that are still running are to end.
     to_end: Vec<bool>,

@@ -63,8 +63,8 @@ impl Comparison {
         self.modelled / self.sample.figure.value() - 1.0
     }
 
-    /// How far the model is from the nearest of the repeated runs, as a fraction of it; 0 between
-    /// the lowest and the highest of them.
+    /// The distance of the model from the nearest of the repeated runs, as a fraction of it; 0
+    /// between the lowest and the highest of them.
     pub fn beyond_repeats(&self) -> f64 {
         let (low, high) = self.sample.span;
         (self.modelled / self.modelled.clamp(low, high) - 1.0).abs()

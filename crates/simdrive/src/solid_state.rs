@@ -50,7 +50,7 @@ pub struct SolidState {
     flash: Flash,
     throttle: Option<Throttle>,
     link_free: Ns,
-    /// When the other direction of the link is free.
+    /// The time at which the other direction of the link is free.
     back_free: Ns,
     full_duplex: bool,
     /// Number of reads and writes in progress.
@@ -193,7 +193,7 @@ impl SolidState {
         }
     }
 
-    /// When a write is acknowledged.
+    /// The time at which a write is acknowledged.
     #[inline]
     fn write(&mut self, now: Ns, request: Request) -> Ns {
         let mut arrived = now.max(self.link_free) + self.timing.command;
@@ -242,8 +242,8 @@ impl SolidState {
         arrived + self.timing.write + self.durable_at(arrived, request.fua, one_bit)
     }
 
-    /// When a write that has arrived can be acknowledged, given what is required in addition to the
-    /// cache.
+    /// The time at which a write that has arrived can be acknowledged, given what is required in
+    /// addition to the cache.
     #[inline]
     fn durable_at(&mut self, arrived: Ns, fua: bool, one_bit: bool) -> Ns {
         let through = !self.cache_on && !self.cache.protected;
@@ -275,7 +275,7 @@ impl SolidState {
         }
     }
 
-    /// When the data of a read is at the controller.
+    /// The time at which the data of a read is at the controller.
     fn read(&mut self, now: Ns, request: Request) -> Ns {
         let begin = now.max(self.link_free) + self.timing.command;
         self.link_free = begin;

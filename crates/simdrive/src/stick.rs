@@ -110,7 +110,7 @@ impl Stick {
         self.current = Some(Current { waiting, ends, closing });
     }
 
-    /// When a write is complete, block by block.
+    /// The time at which a write is complete, block by block.
     fn write_through(
         &mut self,
         begin: Ns,

@@ -30,7 +30,7 @@ impl Throttle {
         }
     }
 
-    /// When a chunk that is ready at `now` may start.
+    /// The time at which a chunk that is ready at `now` may start.
     pub fn admit(&mut self, now: Ns, bytes: u64) -> Ns {
         let ticks = now / self.tick_ns;
         self.allow(ticks.saturating_sub(self.ticks));

@@ -34,9 +34,9 @@ pub struct Volume {
     command_gap: Ns,
     link_free: Ns,
     back_free: Ns,
-    /// When the contract will have caught up with the writes.
+    /// The time at which the contract will have caught up with the writes.
     caught_up: Ns,
-    /// When the contract permits the next command.
+    /// The time at which the contract permits the next command.
     next_command: Ns,
     agenda: Agenda<Done>,
     activity: Activity,
@@ -79,7 +79,7 @@ impl Volume {
         }
     }
 
-    /// When a command can start under the contract.
+    /// The time at which a command can start under the contract.
     fn admitted(&mut self, now: Ns) -> Ns {
         let begin = now.max(self.next_command);
         self.next_command = begin + self.command_gap;

@@ -61,7 +61,7 @@ pub(crate) struct KeyEncoder {
     pub(crate) descending: bool,
 }
 
-/// How a record is stored in the sorter.
+/// The form in which a record is stored in the sorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyForm {
     /// The record is the key.
@@ -78,7 +78,7 @@ enum KeyForm {
 impl KeyEncoder {
     pub(crate) fn of(order: &Order) -> Self {
         let inherit = |key: &Key| {
-            // A key with any option of its own inherits none, as in GNU `sort`.
+            // A key that sets any option inherits none, as in GNU `sort`.
             let says =
                 key.reverse || key.from.skip_blanks || key.to.is_some_and(|to| to.skip_blanks);
             let mut key = *key;

@@ -18,7 +18,7 @@ pub struct StoreError {
     pub problem: Problem,
 }
 
-/// What is wrong with a store. The message continues a sentence that began with the store's name.
+/// A problem with a store. The message continues a sentence that began with the store's name.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     #[error(

@@ -10,7 +10,7 @@ use crate::error::Problem;
 use crate::list::{self, Filter};
 use crate::run::{DriveName, RunId};
 
-/// Which of the complete runs of each host, suite and target to read.
+/// The choice among the complete runs of each host, suite and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// The newest one.

@@ -32,7 +32,7 @@ impl HostScope {
 }
 
 /// The run `before` places before the newest, without runs that are being measured; `None` if there
-/// are not so many.
+/// are not that many.
 pub(crate) fn newest(
     engine: &mut dyn Engine,
     whose: &HostScope,

@@ -1,4 +1,5 @@
-//! Whether a document is already stored, completely or as the part that an interrupted run left.
+//! Finds out whether a document is already stored, completely or as the part that an interrupted
+//! run left.
 //!
 //! If the store becomes unreachable during a run, the run is saved to a file, and the store keeps
 //! what it had of it. The file needs no reference to that part: a document begins like its part
@@ -64,8 +65,8 @@ pub(crate) fn find(
     Ok(Known::No)
 }
 
-/// Whether a stored run is an earlier state of this document: without conclusions, and perhaps with
-/// fewer tests.
+/// Returns whether a stored run is an earlier state of this document: without conclusions, and
+/// perhaps with fewer tests.
 fn is_half(kept: &RunDocument, document: &RunDocument) -> bool {
     let begun = RunDocument {
         results: kept.results.clone(),

@@ -22,7 +22,7 @@ const RUN_KEY: i32 = 0x464C_534D;
 pub(crate) struct Postgres {
     client: Client,
     wait: Duration,
-    /// By their text.
+    /// The prepared statements, by their text.
     prepared: HashMap<String, Statement>,
 }
 

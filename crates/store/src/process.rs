@@ -11,8 +11,8 @@ pub fn this() -> String {
     format!("{}/{}/{pid}/{}", boot(), namespace(), began(pid).unwrap_or_default())
 }
 
-/// Whether the process with this identity is alive. One in another namespace of this machine (a
-/// container) cannot be looked up and counts as alive.
+/// Returns whether the process with this identity is alive. One in another namespace of this
+/// machine (a container) cannot be looked up and counts as alive.
 pub fn lives(writer: &str) -> bool {
     let mut parts = writer.split('/');
     let (Some(boot_then), Some(namespace_then), Some(pid), Some(began_then)) =

@@ -1,4 +1,4 @@
-//! What a store records of a run besides its document.
+//! The facts that a store records of a run besides its document.
 
 use std::fmt;
 use std::str::FromStr;

@@ -22,7 +22,7 @@ use crate::run::{End, Origin, RunId, State, StoredRun, Summary, Tag};
 use crate::sqlite::Sqlite;
 use crate::writing::{self, Entry};
 
-/// How long to wait for a lock of another process. A transaction takes milliseconds, so a longer
+/// The time to wait for a lock of another process. A transaction takes milliseconds, so a longer
 /// wait means a process that hangs or an open transaction in an SQL shell.
 pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 
@@ -95,8 +95,8 @@ impl Store {
     /// Opens an existing store; it may be read-only.
     ///
     /// # Errors
-    /// Like [`Store::open`], and [`Problem::Absent`] if there is no store: no file, an empty file,
-    /// or a database without the tables.
+    /// Like [`Store::open`], and [`Problem::Absent`] if the store does not exist: no file, an empty
+    /// file, or a database without the tables.
     pub fn open_existing(location: &Location) -> Result<Store, StoreError> {
         Store::open_waiting(location, false, LOCK_WAIT)
     }
@@ -299,7 +299,7 @@ impl Store {
     }
 
     /// The run `before` places before the newest, without runs that are being measured; `None` if
-    /// there are not so many.
+    /// there are not that many.
     pub fn newest(&mut self, whose: &HostScope, before: u32) -> Result<Option<RunId>, StoreError> {
         self.ask(|engine| Ok(history::newest(engine, whose, before)?.map(RunId)))
     }

@@ -83,7 +83,7 @@ fn one_of_eight_is_killed(location: &str) {
         seen += 1;
     }
     victim.process.kill().unwrap();
-    // What it printed before it was killed was acknowledged as well.
+    // The tests that it printed before it was killed were acknowledged as well.
     while let Some((run, tests)) = victim.next() {
         acknowledged.insert(run, tests);
     }

@@ -20,7 +20,7 @@ pub struct Example {
     pub line: usize,
     /// The command as a shell reads it, with its continuation lines and its here-document.
     pub command: String,
-    /// What the page shows as its output.
+    /// The output that the page shows.
     pub shown: Option<String>,
 }
 
@@ -124,7 +124,7 @@ fn in_block(page: &str, block: &[(usize, &str)], examples: &mut Vec<Example>) {
     }
 }
 
-/// What follows `$ `, or `HOST$ `.
+/// The rest of the line after `$ `, or `HOST$ `.
 fn after_prompt(line: &str) -> Option<&str> {
     let (host, command) = line.trim_start().split_once("$ ")?;
     host.bytes().all(|byte| byte.is_ascii_lowercase()).then_some(command)
@@ -197,7 +197,7 @@ pub fn simple_commands(line: &str) -> Vec<Vec<String>> {
     commands.into_iter().map(without_prefix).filter(|words| !words.is_empty()).collect()
 }
 
-/// With `1` in place of variables.
+/// The text with `1` in place of variables.
 fn substituted(quoted: &str) -> String {
     let mut parts = quoted.split('$');
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -1,8 +1,8 @@
 //! Runs of programs, loop devices, mounts, certificates, an unprivileged user and the examples of
 //! the documentation, for tests.
 //!
-//! What the machine or its user cannot do is skipped, with the line `skipped: TEST: REASON` on
-//! stderr.
+//! Tests that this machine or user cannot run are skipped, with the line `skipped: TEST: REASON`
+//! on stderr.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
 

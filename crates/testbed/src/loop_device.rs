@@ -17,7 +17,7 @@ impl LoopDevice {
         LoopDevice::within(test, &std::env::temp_dir(), bytes, args)
     }
 
-    /// With its file in this directory.
+    /// A loop device whose file is in this directory.
     pub fn within(test: &str, parent: &Path, bytes: u64, args: &[&str]) -> Option<LoopDevice> {
         let directory = tempfile::tempdir_in(parent).unwrap();
         let image = directory.path().join("image");

@@ -19,7 +19,7 @@ impl Mount {
         Some(mount)
     }
 
-    /// On a directory of the test.
+    /// A mount on a directory of the test.
     pub fn at(test: &str, args: &[&str], path: &Path) -> Option<Mount> {
         let path = path.to_owned();
         match system("mount", &[args, &[&*path.to_string_lossy()]].concat()) {

@@ -26,9 +26,9 @@ pub fn kill(args: &[&str]) -> Result<String, String> {
     system("sh", &[&["-c", "kill \"$@\"", "kill"], args].concat())
 }
 
-/// Copies a file so that every user can run it, in another process: what this one writes is also
-/// open for writing in a child that another test's thread forks meanwhile, and cannot be run until
-/// that child has called `exec` (`ETXTBSY`).
+/// Copies a file so that every user can run it. Another process copies it: a file that this one
+/// writes is also open for writing in a child that another test's thread forks meanwhile, and
+/// cannot be run until that child has called `exec` (`ETXTBSY`).
 pub fn install(file: &Path, place: &Path) {
     system("install", &["-m", "755", file.to_str().unwrap(), place.to_str().unwrap()]).unwrap();
 }

@@ -1,8 +1,8 @@
-//! Why hosts cannot begin together.
+//! The errors that keep hosts from beginning together.
 
 use blame::Blame;
 
-/// What is wrong with the group on its server.
+/// A problem with the group on its server.
 #[derive(Debug, thiserror::Error)]
 #[error("the group `{}` {problem}", unseen::escaped(.group))]
 pub struct GroupError {

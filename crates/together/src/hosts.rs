@@ -16,9 +16,9 @@ use crate::position::Position;
 
 /// From the decision to the start, so that all hosts hear of it in time.
 const LEAD: Duration = Duration::from_millis(250);
-/// Without a notification, the database is asked again after this time.
+/// Without a notification, the database is queried again after this time.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long the starts of hosts that live are waited for after the last test.
+/// The time to wait for the starts of live hosts, after the last test.
 const LATE_REPORTS: Duration = Duration::from_secs(5);
 /// Questions to the server's clock; the fastest answer counts.
 const CLOCK_QUESTIONS: u32 = 8;
@@ -73,9 +73,9 @@ pub struct Group {
     pub hosts: u32,
     /// This host's name in it.
     pub member: String,
-    /// What is the same on all hosts that run the same tests.
+    /// A text that is the same on all hosts that run the same tests.
     pub plan: String,
-    /// Hosts that are missing, or not ready for a test, are waited for so long.
+    /// The time to wait for hosts that are missing, or not ready for a test.
     pub patience: Duration,
 }
 
@@ -158,7 +158,7 @@ impl Hosts {
         self.clock.error
     }
 
-    /// Tells the others how far this host has come.
+    /// Reports this host's position to the others.
     pub(crate) fn announce(&mut self, position: Position) -> Result<(), String> {
         self.set(position).map_err(said)
     }
@@ -180,7 +180,7 @@ impl Hosts {
         self.client.execute(sql, &[&self.number, &(test as i64), &at_us]).map(drop).map_err(said)
     }
 
-    /// What is known of a test that this host began. Hosts that live are waited for briefly.
+    /// The starts reported for a test that this host began. Waits briefly for live hosts.
     pub(crate) fn reported(&mut self, test: usize) -> Result<Reported, String> {
         let begun = Instant::now();
         loop {
@@ -400,7 +400,7 @@ fn wait_for_notification(client: &mut Client) -> Result<(), postgres::Error> {
     use postgres::fallible_iterator::FallibleIterator as _;
     let mut notifications = client.notifications();
     notifications.timeout_iter(LOOK).next()?;
-    // What came with it says the same.
+    // The other notifications that came with it mean the same.
     let mut more = notifications.iter();
     while more.next()?.is_some() {}
     Ok(())

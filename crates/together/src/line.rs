@@ -15,13 +15,13 @@ use crate::schedule::Schedule;
 
 /// From the last arrival to the start, so that all threads wake in time.
 const LEAD: Duration = Duration::from_millis(5);
-/// A stop is looked for at this interval.
+/// A request to stop is checked at this interval.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How far the moment of a start is agreed on.
+/// The state of the agreement on the moment of a start.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
-    /// Somebody asks the other hosts.
+    /// A runner is asking the other hosts.
     Asked,
     At(Instant),
     /// It was asked to stop.
@@ -37,7 +37,7 @@ struct Begun {
     at: Instant,
 }
 
-/// Who else begins at the same moment.
+/// The others that begin at the same moment.
 enum Beyond {
     Nobody,
     Hosts(Box<Hosts>),
@@ -51,7 +51,7 @@ struct State {
     notes: Vec<String>,
 }
 
-/// What all runs of the process say of their group.
+/// The facts about the group that all runs of the process share.
 #[derive(Debug, Clone)]
 struct Common {
     name: Option<String>,
@@ -136,7 +136,7 @@ impl Line {
         self.changed.notify_all();
     }
 
-    /// Tells the other hosts what no run of this one will begin any more.
+    /// Reports to the other hosts the tests that no run of this host will begin any more.
     fn announce(&self) {
         let last = self.state().positions.iter().min().copied();
         let (Some(last), Beyond::Hosts(hosts)) = (last, &mut *self.beyond()) else { return };
@@ -144,7 +144,7 @@ impl Line {
         let _ = hosts.announce(last);
     }
 
-    /// Notes a start, and tells the other hosts.
+    /// Notes a start, and reports it to the other hosts.
     fn began(&self, begun: Begun) {
         if let Beyond::Hosts(hosts) = &mut *self.beyond() {
             let _ = hosts.began(begun.test, begun.at);

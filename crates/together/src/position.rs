@@ -1,4 +1,4 @@
-//! How far a run has come.
+//! The position of a run among its tests.
 
 /// Twice the number of the test that it is before, and one more if it is ready for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -16,7 +16,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// For tests that take so long, with pauses between them.
+    /// A schedule for tests that take this long, with pauses between them.
     ///
     /// ```
     /// use std::time::Duration;
@@ -39,7 +39,7 @@ impl Schedule {
         self.start
     }
 
-    /// The moment of a test's start; `None` if there are not so many.
+    /// The moment of a test's start; `None` if there are not that many.
     pub fn at(&self, test: usize) -> Option<Timestamp> {
         let offset = *self.offsets.get(test)?;
         self.start.checked_add(jiff::SignedDuration::try_from(offset).ok()?).ok()

@@ -72,13 +72,13 @@ pub struct OffCpu {
 /// The flag that makes a write durable when it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SyncFlag {
-    /// Of the file: `O_DSYNC`.
+    /// A flag of the file: `O_DSYNC`.
     ODsync,
-    /// Of the file: `O_SYNC`.
+    /// A flag of the file: `O_SYNC`.
     OSync,
-    /// Of the call: `RWF_DSYNC`.
+    /// A flag of the call: `RWF_DSYNC`.
     RwfDsync,
-    /// Of the call: `RWF_SYNC`.
+    /// A flag of the call: `RWF_SYNC`.
     RwfSync,
 }
 

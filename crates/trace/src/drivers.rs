@@ -46,9 +46,9 @@ mod sbc {
     /// `WRITE (32)`: the opcode of all commands of variable length, and the service action.
     pub const VARIABLE: u8 = 0x7f;
     pub const WRITE_32: [u8; 2] = [0x00, 0x0b];
-    /// Of byte 1; of byte 10 in `WRITE (32)`.
+    /// A bit of byte 1; of byte 10 in `WRITE (32)`.
     pub const FUA: u8 = 0x08;
-    /// Of byte 1 of `WRITE SAME`.
+    /// A bit of byte 1 of `WRITE SAME`.
     pub const UNMAPS: u8 = 0x08;
 }
 

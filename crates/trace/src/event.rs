@@ -86,7 +86,7 @@ pub enum Edge {
     End,
 }
 
-/// In which state a thread left its CPU.
+/// The state in which a thread left its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
     /// It could have gone on: another thread took its place.
@@ -170,7 +170,7 @@ impl Syscall {
     }
 
     /// True if the call exists to make something durable. A write does so only on a file opened
-    /// with `O_SYNC` or `O_DSYNC`, or with a flag of its own.
+    /// with `O_SYNC` or `O_DSYNC`, or if the call itself has such a flag.
     pub fn is_sync(self) -> bool {
         matches!(
             self,
@@ -291,7 +291,7 @@ impl Flags {
         self.has(FUA)
     }
 
-    /// Somebody waits for it.
+    /// A thread waits for it.
     pub fn sync(self) -> bool {
         self.has(SYNC)
     }

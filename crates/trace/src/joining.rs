@@ -2,7 +2,7 @@
 //!
 //! A call waits for what its own thread submits during it, and for what the journal submits on its
 //! behalf. Which commit of a journal a call waited for is seen from the outside: the call was there
-//! when it ended, had nothing of its own at the drive, and its thread was off its CPU.
+//! when it ended, had no request at the drive, and its thread was off its CPU.
 
 use std::collections::VecDeque;
 
@@ -128,7 +128,7 @@ pub struct Joiner {
     filesystems: HashMap<DeviceNumber, Vec<DeviceNumber>>,
     /// True once the trace has shown an event of the scheduler.
     scheduling: bool,
-    /// Of some processors, events before this time were lost.
+    /// Events of some processors before this time were lost.
     incomplete_until: u64,
     /// The number of requests at which it is worth while to look which of them are over.
     forget_at: usize,

@@ -108,7 +108,7 @@ impl<W: Write> Keeper<W> {
 pub struct Kept<R: Read> {
     pub header: Header,
     bytes: DeflateDecoder<BufReader<R>>,
-    /// What was read of it, and the place of the next event there.
+    /// The part that was read of it; `at` is the place of the next event.
     buffer: Vec<u8>,
     at: usize,
     last: u64,
@@ -168,7 +168,7 @@ impl<R: Read> Kept<R> {
         Ok(decoded)
     }
 
-    /// Drops what was decoded, and reads up to so many bytes more.
+    /// Drops the decoded part, and reads up to this many bytes more.
     fn read_on(&mut self, most: u64) -> io::Result<()> {
         self.buffer.drain(..self.at);
         self.at = 0;

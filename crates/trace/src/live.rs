@@ -66,7 +66,7 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// The size of each buffer, of which each of so many CPUs has one in both instances.
+    /// The size of each buffer, of which each of this many CPUs has one in both instances.
     fn kib_per_cpu(self, cpus: u32) -> u32 {
         match self {
             Detail::Commits => {
@@ -96,7 +96,7 @@ pub struct Live {
     devices: Instance,
     /// `None`: all threads.
     followed: Option<Followed>,
-    /// What the kernel records of threads.
+    /// The tracepoints of threads that the kernel records.
     recorded: Vec<Tracepoint>,
     /// The kernel records threads from this number on; `None` as long as it records none.
     recorded_from: Option<u32>,

@@ -1,4 +1,4 @@
-//! How files were opened, as far as a trace shows it.
+//! The flags with which files were opened, as far as a trace shows them.
 
 use foldhash::HashMap;
 
@@ -7,9 +7,9 @@ use crate::event::{Event, What};
 /// The flags of files that were opened during the trace.
 #[derive(Debug, Default)]
 pub(crate) struct OpenFiles {
-    /// By thread, which begins to open a file.
+    /// The flags of files that are being opened, by thread.
     opening: HashMap<u32, u32>,
-    /// By thread and number.
+    /// The flags of open files, by thread and file descriptor.
     opened: HashMap<(u32, i32), u32>,
 }
 

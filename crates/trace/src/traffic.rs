@@ -1,5 +1,5 @@
-//! What drives were asked for, sent and given, counted at three levels: bios at the block layer,
-//! requests to the driver, commands to the drive.
+//! The operations that drives were asked for, sent and given, counted at three levels: bios at the
+//! block layer, requests to the driver, commands to the drive.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,5 @@
-//! How far each lane is. Lanes and the reporting thread share this without locks or system calls.
+//! The progress of each lane. Lanes and the reporting thread share it without locks or system
+//! calls.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -54,8 +55,8 @@ impl Frontiers {
         Frontier { completed, durable }
     }
 
-    /// What another lane's record may state about this lane: what is durable, or for a control
-    /// lane, what has completed.
+    /// The sequence number that another lane's record may state about this lane: the last durable
+    /// one, or for a control lane, the last completed one.
     #[inline]
     pub fn seen(&self, lane: u16, kind: LaneKind) -> u64 {
         let frontier = self.of(lane);

@@ -1,6 +1,6 @@
-//! How far a lane may run ahead of what was recorded. A lease is an upper bound of what can exist
-//! on a drive. It is durable in the journal before the lane gets it, so no record is found that is
-//! impossible according to the journal.
+//! Limits how far a lane may run ahead of what was recorded. A lease is an upper bound of what can
+//! exist on a drive. It is durable in the journal before the lane gets it, so no record is found
+//! that is impossible according to the journal.
 
 use crate::frontier::Frontier;
 

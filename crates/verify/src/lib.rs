@@ -1,6 +1,6 @@
 //! Proves that acknowledged writes survive a power loss, or finds out how the drive lies.
 //!
-//! Whether a drive's "durable" is true shows only when it loses power. Several *lanes* write
+//! Only a power loss shows whether a drive's "durable" is true. Several *lanes* write
 //! self-describing records, sector by sector. A witness outside the drive's power domain records
 //! what was acknowledged. After the power cut, every sector is read back and identified. The
 //! verdict that follows from that is a pure function, tested against a simulated drive that lies in

@@ -1,4 +1,4 @@
-//! What clean cycles prove about the probability of a loss.
+//! The bound on the probability of a loss that clean cycles prove.
 
 /// Confidence level of the bounds.
 pub(crate) const CONFIDENCE: f64 = 0.95;

@@ -1,5 +1,5 @@
-//! What a witness outside the drive's power domain recorded: how far each lane was acknowledged,
-//! and when. Only that creates obligations.
+//! The records of a witness outside the drive's power domain: how far each lane was acknowledged,
+//! and when. Only these create obligations.
 
 use crate::frontier::Frontier;
 use crate::geometry::{Geometry, LaneKind};
@@ -53,7 +53,7 @@ impl Obligations {
     /// Records how far a lane is.
     ///
     /// # Errors
-    /// If there is no such lane, it is ahead of its lease, or it goes back.
+    /// If the lane does not exist, is ahead of its lease, or goes back.
     pub fn acknowledge(
         &mut self,
         at_us: u64,

@@ -67,8 +67,8 @@ pub struct Header {
     /// before this record was built; 0 if there is none.
     pub evidence: u64,
     pub other_lane: u16,
-    /// What that lane had made durable (control lane: completed) before this record was built, as a
-    /// sequence number of that lane.
+    /// The last sequence number that that lane had made durable (control lane: completed) before
+    /// this record was built.
     pub other_seq: u64,
     /// CRC32C of the sector after the header.
     pub body_crc: u32,

@@ -138,7 +138,7 @@ impl WriteTarget {
         })
     }
 
-    /// How to pass FUA writes to the kernel: for raw devices by io_uring, if available, because a
+    /// The way to pass FUA writes to the kernel: for raw devices io_uring, if available, because a
     /// blocking call would add a flush to each.
     pub fn fua_path(&self) -> FuaPath {
         let spec = self.spec(SyncMethod::Fsync, SyncMethod::RwfDsync, FuaPath::IoUring);
@@ -227,7 +227,7 @@ fn run_on(path: &Path) -> Option<u64> {
 }
 
 /// The logical block, which no write tears, and the alignment of writes. The alignment does not
-/// tell where the drive tears writes, so an unknown logical block is assumed to be the smallest: a
+/// show where the drive tears writes, so an unknown logical block is assumed to be the smallest: a
 /// tear at the edge of a larger block is also at the edge of a smaller one. `None` if a superblock
 /// would not be a whole number of blocks.
 fn blocks(logical_bytes: Option<u64>, direct_io: Option<DirectIo>) -> Option<(u32, u32)> {

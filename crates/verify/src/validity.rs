@@ -1,5 +1,5 @@
-//! Whether a run proves anything. A test without a power cut, or without flushes, is void, not
-//! passed.
+//! The conditions under which a run proves anything. A test without a power cut, or without
+//! flushes, is void, not passed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

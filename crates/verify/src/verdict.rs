@@ -1,4 +1,4 @@
-//! What became of every obligation: a pure function of what was recorded, what surviving records
+//! The outcome of every obligation: a pure function of what was recorded, what surviving records
 //! prove, and what was found.
 //!
 //! A sector must hold at least the version that was durable when its acknowledgement was recorded,

@@ -128,7 +128,7 @@ fn compare(played: &Played, what: &str) -> BTreeSet<Class> {
             let schedule = Schedule::new(run.run_id, &run.geometry, place.lane);
             let heard = obligations.lanes[usize::from(place.lane)].frontier.durable;
             let required = schedule.version_at(place.index, heard);
-            // What was not recorded may still be proven by surviving records.
+            // Surviving records may prove more than was recorded.
             let provable = schedule.version_at(place.index, durable[usize::from(place.lane)]);
             let (version, wrong) = disk.truth(number);
             let named = named.remove(&number).unwrap_or_default();

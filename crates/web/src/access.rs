@@ -1,4 +1,4 @@
-//! Who may send requests: the host name that the browser used, the token of a server that other
+//! The checks of requests: the host name that the browser used, the token of a server that other
 //! machines can reach, and the origin of a form.
 //!
 //! A page of any site can make a browser send requests to 127.0.0.1. It cannot read the answers,

@@ -158,7 +158,7 @@ impl Query {
         self.values.iter().any(|text| !text.is_empty())
     }
 
-    /// What the fields ask for.
+    /// The selection that the fields describe.
     ///
     /// # Errors
     /// The name of each invalid field, with a message.

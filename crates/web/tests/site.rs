@@ -553,7 +553,7 @@ fn every_answer_keeps_itself_to_itself() {
         assert_eq!(answer.header("referrer-policy"), Some("same-origin"), "{path}");
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
     }
-    // What a page links to exists, may be cached forever, and is named by its content.
+    // The assets of a page exist, may be cached forever, and are named by their content.
     let page = site.get("/run/1").body;
     let links: Vec<&str> = page.split('"').filter(|part| part.starts_with("/assets/")).collect();
     assert_eq!(links.len(), 4, "{links:?}");

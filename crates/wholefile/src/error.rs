@@ -1,4 +1,4 @@
-//! Why a file is not replaced.
+//! The errors of replacing a file.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Which way the new content of a file takes the place of the old.
+//! The way in which the new content of a file takes the place of the old.
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write};
@@ -71,7 +71,7 @@ pub struct Replacement {
     way: Way,
 }
 
-/// How the new content takes the place of the old.
+/// The way in which the new content takes the place of the old.
 #[derive(Debug)]
 enum Way {
     /// Not a regular file: written in place.
@@ -84,7 +84,7 @@ enum Way {
     },
 }
 
-/// When the new content is durable.
+/// The time at which the new content is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durable {
     WhenFinished,
@@ -163,8 +163,8 @@ impl Way {
 
     fn to_existing(path: &Path, mode: Option<u32>) -> Result<Self, ReplaceError> {
         // A directory permits replacing a write-protected file, but someone who protected a
-        // baseline meant it, so the file must be writable. Opened with O_CREAT, so that the kernel
-        // applies all of its rules for shared directories (`fs.protected_regular`).
+        // baseline meant it, so the file must be writable. O_CREAT makes the kernel apply all of
+        // its rules for shared directories (`fs.protected_regular`).
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(NEW))?);
         let found = fstat(&file)?;

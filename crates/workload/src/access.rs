@@ -536,7 +536,7 @@ const GAP_STREAM: u64 = 0x6761_7000;
 const WRITE_GAP_STREAM: u64 = 0x7767_6170;
 const SIZE_STREAM: u64 = 0x7369_7a65;
 
-/// Whether each operation of a mix is a read.
+/// Decides whether each operation of a mix is a read.
 #[derive(Debug)]
 pub enum Mix {
     /// Each operation is drawn.

@@ -770,7 +770,7 @@ impl Workload {
         self.limit.time().map_or(windows, |time| time.min(windows))
     }
 
-    /// The end of a measurement of a part of so many bytes; a measurement at the depth that was
+    /// The end of a measurement of a part of this many bytes; a measurement at the depth that was
     /// found takes one window.
     pub fn measured_limit(&self, part_bytes: u64) -> Limit {
         let limit = self.limit_on(part_bytes);

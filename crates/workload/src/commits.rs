@@ -3,8 +3,8 @@
 use crate::blocks::{SyncTiming, Workload};
 use crate::files::SyncedFile;
 
-/// What counts as one commit of a workload. Its latency runs from the start of the first write
-/// until the writes are known to be durable.
+/// The operations that count as one commit of a workload. Its latency runs from the start of the
+/// first write until the writes are known to be durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Commits {
     /// None: nothing is written, nothing makes the writes durable, or no sync is known to cover a
@@ -17,7 +17,7 @@ pub enum Commits {
 }
 
 impl Workload {
-    /// What counts as a commit of this workload.
+    /// The operations that count as a commit of this workload.
     ///
     /// ```
     /// use workload::{BlockBytes, Commits, Pattern, SyncMethod, Workload};
@@ -33,7 +33,8 @@ impl Workload {
         self.commits_in(self.files.per_job)
     }
 
-    /// What counts as a commit if each job has this many files, which is one on a device.
+    /// The operations that count as a commit if each job has this many files, which is one on a
+    /// device.
     pub fn commits_in(&self, files: u32) -> Commits {
         if !self.pattern.writes() || !self.sync.is_durable() {
             Commits::None

@@ -44,7 +44,7 @@ impl Compute {
         Duration::from_micros(self.chunk_us)
     }
 
-    /// The pause after a computation that took so many ticks of a clock.
+    /// The pause after a computation that took this many ticks of a clock.
     pub const fn pause(&self, busy: u64) -> u64 {
         let load = if self.load_percent == 0 { 1 } else { self.load_percent as u64 };
         (busy as u128 * (100 - load) as u128 / load as u128) as u64

@@ -46,7 +46,7 @@ pub struct DepthSearch {
 }
 
 impl DepthSearch {
-    /// A search for a depth of up to `depth_max`, with windows of so many ticks.
+    /// A search for a depth of up to `depth_max`, with windows of this many ticks.
     pub const fn new(target: LatencyTarget, depth_max: u32, window: u64) -> DepthSearch {
         DepthSearch {
             target,

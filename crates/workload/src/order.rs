@@ -57,7 +57,7 @@ impl BlockOrder {
         *self == BlockOrder::Plain
     }
 
-    /// The number of operations of a pass over so many blocks, if a pass is not each block once.
+    /// The number of operations of a pass over this many blocks, if a pass is not each block once.
     pub(crate) fn operations_of_pass(&self, blocks: u64) -> Option<u64> {
         match self {
             BlockOrder::SteadyFill(fill) => Some(fill.writes(blocks)),

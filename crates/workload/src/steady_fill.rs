@@ -45,12 +45,12 @@ impl SteadyFill {
     /// Limit on the number of regions.
     pub const REGIONS_MAX: u32 = 1_000_000;
 
-    /// The number of regions of a part of so many blocks: each has at least one write.
+    /// The number of regions of a part of this many blocks: each has at least one write.
     pub fn regions_of(&self, blocks: u64) -> u64 {
         u64::from(self.regions).clamp(1, blocks.max(1))
     }
 
-    /// The number of writes in each region of a part of so many blocks.
+    /// The number of writes in each region of a part of this many blocks.
     pub fn writes_per_region(&self, blocks: u64) -> u64 {
         let surplus = (blocks as f64 * self.over_provisioning).ceil() as u64;
         blocks.saturating_add(surplus) / self.regions_of(blocks)
@@ -70,7 +70,7 @@ impl SteadyFill {
         ((1.0 - self.validity(region, regions)) * writes as f64).round() as u64
     }
 
-    /// The number of writes in a pass over so many blocks. It ends when each of them has been
+    /// The number of writes in a pass over this many blocks. It ends when each of them has been
     /// written: at about `1 + over_provisioning` times their number.
     pub fn writes(&self, blocks: u64) -> u64 {
         let per_region = self.writes_per_region(blocks);
@@ -110,7 +110,7 @@ mod tests {
         for (own, fio) in validity.iter().zip(FIO_INVALID) {
             assert!((1.0 - own - fio).abs() < 0.0002, "{validity:?}");
         }
-        // What is valid in the end is the exported capacity: 1 of 1.15.
+        // The valid share in the end is the exported capacity: 1 of 1.15.
         let fine = SteadyFill { over_provisioning: 0.15, regions: 1000 };
         let mean = (0..1000).map(|region| fine.validity(region, 1000)).sum::<f64>() / 1000.0;
         assert!((mean - 1.0 / 1.15).abs() < 0.002, "{mean}");

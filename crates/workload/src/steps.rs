@@ -31,13 +31,13 @@ pub enum Placement {
     /// At the end of the file, which grows. At the declared size, the file is emptied and starts
     /// over.
     Append,
-    /// Behind the last write, within the declared size; wraps around.
+    /// After the last write, within the declared size; wraps around.
     Seq,
     /// At a random multiple of the write's size, within the declared size.
     Rand,
     /// At the file's start, every time.
     Same,
-    /// Behind the last write, in whole blocks: the block that the last write ended in is written
+    /// After the last write, in whole blocks: the block that the last write ended in is written
     /// again. Wraps around within the declared size.
     Tail {
         /// Bytes of a block; at least 1.

@@ -1,4 +1,4 @@
-//! How users name the target of a run.
+//! The names by which users refer to the target of a run.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ const NULL: &str = "null:";
 /// The schemes of NBD exports, before `+TRANSPORT` and `://`; the second is that of TLS.
 const EXPORT_SCHEMES: [&str; 2] = ["nbd", "nbds"];
 
-/// A target's name as users write it, told apart by its form alone.
+/// A target's name as users write it; its form alone determines the kind of target.
 ///
 /// ```
 /// use workload::TargetName;

@@ -107,7 +107,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What users look for. `first` is a test that every run has.
+/// Typical queries of users. `first` is a test that every run has.
 fn filters(runs: u32, first: String) -> [(&'static str, Filter); 13] {
     let text = |text: &str| Some(text.to_owned());
     let all = Filter { limit: Some(20), ..Filter::default() };

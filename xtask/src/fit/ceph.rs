@@ -37,7 +37,7 @@ pub struct Options {
     seconds: u32,
 }
 
-/// How a write reaches the drive.
+/// The way in which a write reaches the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// The data are written to their place and flushed, then the log is.
@@ -66,7 +66,7 @@ impl Way {
         }
     }
 
-    /// What the coefficients belong to: S, commits of the log, those of the data, copies.
+    /// The terms of the coefficients: S, commits of the log, those of the data, copies.
     const fn terms(self, commit_us: f64) -> [f64; 4] {
         match self {
             Way::InPlace => [1.0, commit_us, commit_us, 0.0],

@@ -20,7 +20,7 @@ pub struct Dependency {
     pub authors: Vec<String>,
     pub repository: Option<String>,
     pub directory: PathBuf,
-    /// Of the archive that the registry serves; `None` for a crate of this workspace.
+    /// The hash of the archive that the registry serves; `None` for a crate of this workspace.
     pub sha256: Option<String>,
     /// Its own dependencies, as indices.
     pub needs: BTreeSet<usize>,

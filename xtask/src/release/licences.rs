@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use super::dependencies::{Dependencies, Dependency};
 use crate::command::root;
 
-/// How the names of such files begin, in any case.
+/// The beginnings of the names of such files, in any case.
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
 
 /// A page with each text once, and the crates that it is for.

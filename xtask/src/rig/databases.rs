@@ -248,7 +248,7 @@ macro_rules! words {
 }
 use words;
 
-/// What is done with each database that has a server.
+/// A trial of each database that has a server.
 struct Observation {
     name: &'static str,
     /// With a data directory to copy, flushmark and a seed; returns what was seen, in words.

@@ -32,8 +32,8 @@ pub const PACKAGES: [&str; 6] =
 /// Reads the list of crates as a scanner would.
 const SCANNER: [&str; 1] = ["cyclonedx-python-lib[json-validation]==11.5.0"];
 
-/// What is installed in each release of Debian besides what every system has. `man` shows the pages;
-/// completions are tested in each shell that is there.
+/// The packages to install in each release of Debian besides those of every system. `man` shows the
+/// pages; completions are tested in each installed shell.
 const RELEASES: [(&str, &[&str]); 2] = [
     ("bookworm", &["man-db", "bash-completion", "zsh", "fish"]),
     ("bullseye", &["man-db", "bash-completion"]),

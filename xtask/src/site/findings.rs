@@ -135,7 +135,7 @@ fn in_source(text: &str, is_several: bool) -> Vec<(String, Described)> {
         let mut advice = sentences_after(function.body, "advice");
         let mut titles = sentences_after(function.body, "title");
         if titles.is_empty() {
-            // Passed to a function: the sentences tell themselves apart.
+            // Passed to a function: the sentences differ in form.
             titles = sentences(function.body);
             titles.retain(|sentence| !advice.contains(sentence));
         }

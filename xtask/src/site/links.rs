@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::bail;
 
-/// What was checked.
+/// The numbers of pages and links that were checked.
 #[derive(Debug)]
 pub struct Checked {
     pub pages: usize,

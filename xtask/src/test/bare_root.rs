@@ -59,7 +59,7 @@ pub fn enter(inner: &[OsString]) -> anyhow::Result<()> {
         let path = format!("/proc/{process}/ns/mnt");
         fs::read_link(&path).with_context(|| format!("cannot read {path}"))
     };
-    // What is hidden here must not be hidden from the parent process.
+    // Paths that are hidden here must not be hidden from the parent process.
     let parent = rustix::process::getppid().context("the parent process is gone")?;
     ensure!(
         namespace("self")? != namespace(&parent.as_raw_nonzero().to_string())?,

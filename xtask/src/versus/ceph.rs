@@ -29,7 +29,7 @@ use crate::rig::ceph::cluster::{Cluster, Storage};
 use crate::rig::ceph::place::Place;
 use crate::{command, packages};
 
-/// What the rig does not need.
+/// Packages that are needed here but not by the rig.
 const MORE_PACKAGES: [&str; 4] = ["librados-dev", "gcc", "libc6-dev", "fio"];
 const OSDS: [u32; 3] = [0, 1, 2];
 const POOL: &str = "versus";

@@ -22,7 +22,7 @@ use crate::packages;
 use crate::rig::databases::running::RunningServer;
 use crate::rig::databases::{Durability, PACKAGES};
 
-/// What the rig does not need.
+/// Packages that are needed here but not by the rig.
 const MORE_PACKAGES: [&str; 3] = ["sysbench", "python3-psycopg2", "python3-mysqldb"];
 
 #[derive(Debug, Clone, clap::Args)]
@@ -57,7 +57,7 @@ enum Product {
 impl Product {
     const ALL: [Product; 2] = [Product::Postgres, Product::Mariadb];
 
-    /// As rows name it.
+    /// The name in rows.
     const fn name(self) -> &'static str {
         match self {
             Product::Postgres => "PostgreSQL",
@@ -85,7 +85,7 @@ struct Bench<'a> {
     load_rows: u64,
 }
 
-/// Who is measured.
+/// The program that is measured.
 #[derive(Debug, Clone, Copy)]
 enum Contestant<'a> {
     Flushmark(&'a Path),

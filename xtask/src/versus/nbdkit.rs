@@ -76,7 +76,7 @@ pub struct Options {
     cpu: u32,
 }
 
-/// Who serves a drive.
+/// The program that serves a drive.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Program<'a> {
     Flushmark(&'a Path),

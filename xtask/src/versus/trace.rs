@@ -24,8 +24,8 @@ const DEVICE_BYTES: u64 = 256 << 20;
 const SLOWDOWN_MOST: f64 = 1.10;
 const KEPT_PER_SECOND: f64 = 500_000.0;
 const ANALYSED_PER_SECOND: f64 = 5_000_000.0;
-/// The flood lasts until about so many events were kept, of which the analysis may need so much
-/// memory.
+/// The flood lasts until about this many events were kept. Their analysis may need
+/// [`MEMORY_MIB`].
 const FLOOD_EVENTS: f64 = 10e6;
 const FLOOD_SECONDS: u32 = 20;
 const MEMORY_MIB: f64 = 64.0;

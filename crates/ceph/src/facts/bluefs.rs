@@ -1,4 +1,4 @@
-//! How full the metadata's devices are, by BlueFS's own counters.
+//! The fill level of the metadata's devices, by BlueFS's counters.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What the answers say about the cluster, its OSDs and its pools.
+//! Facts about the cluster, its OSDs and its pools, taken from its answers.
 
 mod bluefs;
 mod devices;

@@ -80,7 +80,7 @@ impl OsdFacts {
         self.wal.as_ref().or(self.db.as_ref()).unwrap_or(&self.data)
     }
 
-    /// Where clients reach it, from an address such as `[v2:10.0.0.1:6800/71,v1:…]`.
+    /// The address at which clients reach it, parsed from one such as `[v2:10.0.0.1:6800/71,v1:…]`.
     ///
     /// ```
     /// let osd = ceph::OsdFacts {

@@ -229,7 +229,7 @@ fn nautilus_has_no_dedicated_db_key_and_answers_less() {
     ]
     "#);
     assert_eq!(osd.min_alloc_size_bytes, None);
-    // From the monitors' database, for want of another source.
+    // From the monitors' database, in the absence of another source.
     assert_eq!(osd.memory_target_bytes(), Some(2 << 30));
     assert_eq!(osd.settings.is_default("osd_memory_target"), Some(false));
     // `health detail` is missing; `status` has the checks without details.

@@ -52,8 +52,8 @@ pub struct ClientWrites {
     pub round_trip_us: Option<f64>,
     /// Copies that the pool keeps.
     pub copies: u64,
-    /// What the kernel of the OSD's host counted for its drive, per write of the client. It bounds
-    /// the device's share: what an OSD waits beyond that is a thread that is not woken.
+    /// The time that the kernel of the OSD's host counted for its drive, per write of the client.
+    /// It bounds the device's share: beyond that, an OSD waits for a thread that is not woken.
     pub in_device_us: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Where the time of a write goes, by the counters of the OSD that served it.
+//! The time of a write, divided by cause with the counters of the OSD that served it.
 //!
 //! An OSD counts sums and numbers of latencies from its start. Two `perf dump`s around a
 //! measurement give the means in between ([`PerfDump::since`]), and [`Decomposition::of`] divides a

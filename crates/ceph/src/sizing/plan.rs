@@ -1,4 +1,4 @@
-//! What the user plans to build.
+//! The cluster that the user plans to build.
 
 use std::fmt;
 use std::str::FromStr;

@@ -81,7 +81,7 @@ pub struct Cost {
     pub origin: Origin,
 }
 
-/// Where a cost comes from.
+/// The origin of a cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Origin {
     Sources,

@@ -1,4 +1,4 @@
-//! Where a rule comes from, and the releases that it holds for.
+//! The source of a rule, and the releases to which it applies.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -119,7 +119,7 @@ impl Noise {
     }
 }
 
-/// How many of 1000 comparisons of equal drives report a difference.
+/// The number of comparisons, out of 1000 of equal drives, that report a difference.
 fn false_positives(shape: Shape, seconds: usize, memory: f64) -> usize {
     let is_called = |seed: &u64| {
         let mut noise = Noise::new(20_000 + seed);

@@ -300,7 +300,7 @@ impl Meter {
             (rest - apart).max(0.0),
             "Innodb_data_fsyncs - those of log and doublewrite",
         );
-        // Where the doublewrite buffer is in a data file, the two are timed together.
+        // If the doublewrite buffer is in a data file, the server times the syncs of both together.
         let together = in_files(&DATA);
         let share_ms = |count: f64| {
             let (all, ms) = together?;

@@ -19,7 +19,7 @@ const BLOCK: &str = "pg_catalog.current_setting('block_size')::bigint";
 
 #[derive(Debug)]
 pub(super) struct Meter {
-    /// As in `server_version_num`.
+    /// The value of `server_version_num`.
     version: u32,
     statement: String,
     counters: Vec<Counter>,
@@ -81,8 +81,8 @@ impl Meter {
         Ok(Snapshot { at, uptime_s, resets, active_clients, values })
     }
 
-    /// Whether no other client of this program is connected. Before PostgreSQL 15, a separate
-    /// process gathers the counters and shows them half a second later.
+    /// Returns whether no other client of this program is connected. Before PostgreSQL 15, a
+    /// separate process gathers the counters and shows them half a second later.
     pub(super) fn clients_are_gone(&self, session: &mut Session) -> Result<bool, Problem> {
         let left = "SELECT count(*)::text FROM pg_catalog.pg_stat_activity WHERE usename = \
                     current_user AND application_name = \
@@ -183,7 +183,7 @@ impl Meter {
     }
 }
 
-/// What a release calls its counters of the log.
+/// A release's names for its counters of the log.
 struct LogCounters {
     writes: &'static str,
     bytes: &'static str,

@@ -1,4 +1,4 @@
-//! When inserts at a given rate are due.
+//! The times at which inserts of a given rate are due.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ impl Pace {
         Pace { start, interval: Duration::from_secs_f64(1.0 / per_second) }
     }
 
-    /// When the insert with this number, from 0, is due.
+    /// The time at which the insert with this number, from 0, is due.
     pub(super) fn due(&self, number: u64) -> Instant {
         let offset_s = self.interval.as_secs_f64() * number as f64;
         self.start + Duration::from_secs_f64(offset_s)

@@ -1,4 +1,4 @@
-//! Which rows queries read.
+//! The rows that queries read.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::random::below;

@@ -125,7 +125,7 @@ fn merged(parts: [&Histogram; 2]) -> Histogram {
     all
 }
 
-/// What each client does, in words.
+/// The statements of each client, in words.
 fn statements(step: Step) -> Vec<String> {
     let rows = step.rows_per_commit();
     let mut statements = Vec::new();

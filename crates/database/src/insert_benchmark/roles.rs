@@ -1,4 +1,4 @@
-//! What the connections of a client do in a step.
+//! The roles of a client's connections in a step.
 //!
 //! A client inserts on one connection, deletes on another and queries on a third, as fast as the
 //! server answers. The inserting thread hands a token to the deleting one after each insert, and
@@ -32,7 +32,7 @@ const QUERIES_PER_LOOK: u64 = 100;
 /// The request to stop is checked at this interval.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What all threads of a step share.
+/// The state that all threads of a step share.
 pub(super) struct Shared {
     pub stop: AtomicBool,
     /// Set once all of them are ready.

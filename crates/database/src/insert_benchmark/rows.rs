@@ -11,7 +11,7 @@ pub(super) const PRICES: u64 = 500;
 /// Length of the text.
 const TEXT_MIN: u64 = 10;
 const TEXT_MAX: u64 = 20;
-/// What random text consists of; 6 bits of chance in each character.
+/// The characters of random text, each with 6 bits of chance.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Bytes of data in a row of mean length: a key, a time, four integers and a text.

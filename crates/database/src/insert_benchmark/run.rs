@@ -29,12 +29,12 @@ const SIGN_OF_LIFE_MAX: Duration = Duration::from_secs(10);
 /// MariaDB's and MySQL's client ends a wait for an answer after this time.
 const TABLE_PATIENCE: Duration = Duration::from_hours(7 * 24);
 
-/// How long the statements of a step may take.
+/// The kind of a step's statements, which determines their time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Statements {
-    /// On some rows: within the user's time.
+    /// Statements on some rows: within the user's time.
     Rows,
-    /// On a whole table, such as the creation of an index: as long as the server is alive.
+    /// Statements on a whole table, such as CREATE INDEX: as long as the server is alive.
     Tables,
 }
 
@@ -54,7 +54,7 @@ pub struct Clients<'a> {
     pub seed: u64,
 }
 
-/// What the clients did in a step.
+/// The work of all clients in a step.
 #[derive(Debug)]
 pub struct StepSeen {
     pub elapsed_s: f64,

@@ -1,4 +1,4 @@
-//! How much storage a run may need.
+//! The storage that a run may need.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const ROW_BYTES: u64 = 400;
 const ROW_LOG_BYTES: u64 = 4000;
 /// PostgreSQL recycles its log beyond max_wal_size (1 GiB), and InnoDB writes in a circle.
 const LOG_BYTES_MAX: u64 = 2 << 30;
-/// For new files, temporary files of index creation, and whatever else the server writes.
+/// Space for new files, temporary files of index creation, and other files of the server.
 const BYTES_MIN: u64 = 256 << 20;
 
 /// Bytes that a run may write at most, each client loading this many rows.

@@ -41,7 +41,7 @@ impl SecondaryIndex {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
     pub product: Product,
-    /// With its schema.
+    /// The name with its schema.
     pub name: String,
 }
 

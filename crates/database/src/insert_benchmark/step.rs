@@ -104,7 +104,7 @@ impl Step {
         Some(rows.div_ceil(u64::from(self.rows_per_commit())).max(1))
     }
 
-    /// Whether each insert is followed by a delete.
+    /// Returns whether each insert is followed by a delete.
     pub fn deletes(self) -> bool {
         !matches!(self, Step::Load | Step::Index)
     }

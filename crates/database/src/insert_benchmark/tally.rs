@@ -10,7 +10,7 @@ use super::run::Message;
 /// Latencies are handed over after each interval of this length.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a statement does.
+/// The kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Insert,

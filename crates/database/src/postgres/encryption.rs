@@ -18,7 +18,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::connect_error::ConnectError;
 use crate::tls_mode::TlsMode;
 
-/// Where libpq looks for CA certificates if the URL names none, below the home directory.
+/// The file, below the home directory, in which libpq looks for CA certificates if the URL names
+/// none.
 const USUAL_ROOT_CERT: &str = ".postgresql/root.crt";
 
 /// The TLS configuration for a URL.

@@ -1,11 +1,11 @@
-//! What FLUSH and FUA cause: a drive performs them, ignores them, or acknowledges them before they
-//! take effect.
+//! The effect of FLUSH and FUA: a drive performs them, ignores them, or acknowledges them before
+//! they take effect.
 
 use simdrive::Identity;
 
 use crate::honesty::Honesty;
 
-/// What becomes of a request to make writes durable.
+/// The handling of a request to make writes durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Handling {
     Performed,

@@ -3,7 +3,7 @@
 //! The image always contains what a read returns now. After a cut, a model names for each sector
 //! the write whose data is left ([`simdrive::Stamp`]); the log has the image's content at
 //! that time and the later writes. Writes older than everything at risk are forgotten, so the log
-//! is no larger than the drive's cache.
+//! never exceeds the drive's cache.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -163,7 +163,7 @@ mod tests {
         commands.acknowledge_flush(2, 0);
         commands.abandon();
         assert!(!commands.has_news() && commands.count() == 0);
-        // What was acknowledged has happened all the same.
+        // The flush had been acknowledged, so it counts all the same.
         assert_eq!(commands.flushes(), 1);
     }
 }

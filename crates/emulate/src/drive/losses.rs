@@ -1,5 +1,5 @@
-//! What a power cut takes: which write's data is left in each sector, and how many writes lost
-//! theirs.
+//! The losses of a power cut: the write whose data is left in each sector, and the number of
+//! writes that lost theirs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

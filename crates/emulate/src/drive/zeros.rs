@@ -31,7 +31,7 @@ struct Remaining {
     written: Vec<Stamps>,
 }
 
-/// What is left of the large ranges in progress, by the ID of their command.
+/// The rest of the large ranges in progress, by the ID of their command.
 #[derive(Debug, Default)]
 pub(super) struct LargeZeros {
     commands: BTreeMap<u32, Remaining>,

@@ -7,8 +7,9 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 /// file waits for the replies of the serving threads; if it shared their descriptors, it would keep
 /// their connection open, and thereby wait forever.
 ///
-/// What other threads opened before stays valid here, but not what they open afterwards, nor the
-/// other way round: descriptors must not be passed to or from this thread any more.
+/// Descriptors that other threads opened before stay valid here. Those that they open afterwards
+/// are not, nor the other way round: descriptors must not be passed to or from this thread any
+/// more.
 #[expect(unsafe_code, reason = "descriptors opened afterwards are unknown to other threads")]
 pub fn separate_descriptors() {
     // SAFETY: the callers pass no descriptor opened afterwards to or from this thread. Where

@@ -22,8 +22,8 @@ pub(super) enum Message {
     DirectoryFloor(TransportCosts),
     /// Run on these processors.
     RunOn(CpuSet, Sender<()>),
-    /// What is on top of the drive is ready, or failed, for the drive as switched on after this
-    /// many cuts.
+    /// The layers on top of the drive are ready, or failed, for the drive as switched on after
+    /// this many cuts.
     Ready {
         cuts: u64,
         outcome: Result<(), String>,

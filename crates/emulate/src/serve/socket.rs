@@ -37,8 +37,8 @@ impl AsFd for Listener {
     }
 }
 
-/// Where a client waits for the probe. The server connects to it, because descriptors cannot be
-/// passed between threads with separate tables.
+/// The address at which a client waits for the probe. The server connects to it, because
+/// descriptors cannot be passed between threads with separate tables.
 #[derive(Debug)]
 pub enum ProbeAddress {
     Unix(std::os::unix::net::SocketAddr),

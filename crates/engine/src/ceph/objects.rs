@@ -9,9 +9,10 @@ use serde::Deserialize;
 
 /// Default size of the objects of images (`rbd_default_order`).
 pub const OBJECT_BYTES: u64 = 4 << 20;
-/// As much as a run uses at most of a pool that has more space.
+/// The most that a run uses of a pool that has more space.
 const ROOM_BYTES_MAX: u64 = 16 << 30;
-/// For the free space of a new pool: OSDs report every 5 s, and the manager passes it on every 5 s.
+/// The wait for a new pool's free space: OSDs report it every 5 s, and the manager passes it on
+/// every 5 s.
 const PATIENCE: Duration = Duration::from_secs(12);
 
 /// Objects in a namespace that belongs to this run, as one range of bytes. They are removed when
@@ -26,7 +27,8 @@ pub struct Objects {
     removed: Arc<AtomicBool>,
 }
 
-/// Where the objects of a run are, for a record of what is to be removed if the run is killed.
+/// The pool and namespace of a run's objects, recorded so that they can be removed if the run is
+/// killed.
 #[derive(Debug, Clone)]
 pub struct ObjectSpace {
     pub pool: String,
@@ -35,7 +37,7 @@ pub struct ObjectSpace {
 }
 
 impl ObjectSpace {
-    /// Whether the objects are gone. Only after their [`Objects`] have been dropped.
+    /// Returns whether the objects are gone: never before their [`Objects`] have been dropped.
     pub fn is_removed(&self) -> bool {
         self.removed.load(Ordering::Acquire)
     }
@@ -138,7 +140,7 @@ pub const NAMESPACE_PREFIX: &str = "flushmark-";
 /// A namespace that no other run has.
 pub fn namespace() -> String {
     let mut bytes = [0u8; 16];
-    // Without random numbers, the time and the process still tell runs on one host apart.
+    // Without random numbers, the time and the process still distinguish runs on one host.
     if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_err() {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let nanoseconds = since.unwrap_or_default().as_nanos();

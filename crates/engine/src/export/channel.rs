@@ -57,7 +57,7 @@ pub struct Channel {
     headers: Box<[[u8; REQUEST_BYTES]]>,
     next_header: usize,
     cookies: u32,
-    /// What is to be sent, from `first_part` on.
+    /// The parts of the requests to send, from `first_part` on.
     parts: Vec<libc::iovec>,
     first_part: usize,
     pushed_bytes: u64,
@@ -403,7 +403,7 @@ impl Channel {
                 self.complete(number, Ok(slot.bytes as usize));
             }
         }
-        // What is left is the beginning of a header.
+        // The rest is the beginning of a header.
         self.input.copy_within(self.begin..self.end, 0);
         self.end -= self.begin;
         self.begin = 0;
@@ -440,7 +440,7 @@ impl Channel {
     }
 }
 
-/// What ended a wait.
+/// The end of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Woken {
     Data,

@@ -13,7 +13,7 @@ use crate::buffers::Buffers;
 use crate::disk::{Backed, BlockDisk, Disk};
 use crate::queue::{Completion, Operation, Queue};
 
-/// What a write of a job is.
+/// The NBD command that a write of a job becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteRequest {
     /// `NBD_CMD_WRITE`

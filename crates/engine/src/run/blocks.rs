@@ -372,7 +372,7 @@ pub(super) fn team(workload: &Workload, part_bytes: u64, files_per_job: u32) -> 
     }
 }
 
-/// What the threads of a workload's jobs have in common.
+/// The state that the threads of a workload's jobs share.
 pub(super) struct Threads {
     pub flow: Option<Arc<FlowCounters>>,
     /// All jobs that write the same blocks, if these are checked.

@@ -10,7 +10,7 @@ use crate::build_info;
 use crate::exit::ExitStatus;
 use crate::help::GROUPS;
 
-/// What the definition of the command line does not say.
+/// The parts of the manual that are not in the definition of the command line.
 const MANUAL: Manual<'_> = Manual {
     source: concat!("flushmark ", env!("CARGO_PKG_VERSION")),
     date: build_info::DATE,

@@ -1,5 +1,5 @@
-//! What `check` and `run` share: measures a plan on one target or several at once, then keeps,
-//! judges and prints the results.
+//! The common part of `check` and `run`: measures a plan on one target or several at once, then
+//! keeps, judges and prints the results.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;

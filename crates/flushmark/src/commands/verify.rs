@@ -79,7 +79,7 @@ fn write(args: &WriteArgs) -> anyhow::Result<ExitStatus> {
     let meter = Meter::new(args.quiet, "writing");
     let begun =
         report::verify_begun(&run, &target.path.display().to_string(), &recorded_by, &look());
-    // Printed once the witness records and lanes write, because somebody may wait for it with a
+    // Printed once the witness records and lanes write, because the user may wait for it with a
     // hand on the power switch.
     let mut begun = Some(begun).filter(|_| !args.quiet);
     let written = writing.run(&mut witness, &mut |live| {

@@ -15,7 +15,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Of processes that still run.
+    /// An analysis of processes that still run.
     pub fn of_running(header: &Header) -> Analysis {
         Analysis { files: Some(Files::default()), ..Analysis::of_kept(header) }
     }

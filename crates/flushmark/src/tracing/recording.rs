@@ -18,7 +18,7 @@ pub struct Recording<'a> {
     taken: Taken,
 }
 
-/// What the events so far show.
+/// The events so far: analysed, with their names, and kept in a file if requested.
 struct Taken {
     analysis: Analysis,
     names: Names,

@@ -493,7 +493,7 @@ fn a_full_disk_below_is_told_and_nothing_is_wrong_afterwards() {
             }
         };
         check(&mut client);
-        // What was refused is not lost: an honest drive keeps its promises.
+        // Refused writes do not count as lost: an honest drive keeps its promises.
         let cut = served.ctl(&["cut"]).document();
         assert_eq!(
             (&cut["power"], &cut["last_cut"]["lost_promised"]),

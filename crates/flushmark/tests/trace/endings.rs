@@ -1,4 +1,4 @@
-//! How traces end, and what is left of them.
+//! The ends of traces, and the instances and files that they leave.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What these tests share: the tracer, and the parts of a trace.
+//! The common parts of these tests: the tracer, and the parts of a trace.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};

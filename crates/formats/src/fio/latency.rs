@@ -62,7 +62,7 @@ impl Timed {
         })
     }
 
-    /// What is known of latencies without a summary: `min 81 µs, mean 108.51 µs, max 432 µs`.
+    /// The known figures of latencies without a summary: `min 81 µs, mean 108.51 µs, max 432 µs`.
     pub fn partial_figures(&self) -> Option<String> {
         if self.max_ns <= 0.0 {
             return None;

@@ -23,7 +23,7 @@ pub struct Report {
     /// Counters of the block devices used.
     pub disks: Vec<DiskCounters>,
     pub reported: Option<Timestamp>,
-    /// How long fio had been running, rounded to a second, if reported.
+    /// The time that fio had been running, rounded to a second, if reported.
     pub elapsed_s: Option<u64>,
     /// Start of its first job, if reported.
     pub began: Option<Timestamp>,

@@ -111,9 +111,9 @@ struct Parsed {
 }
 
 impl Process {
-    /// Whether a line belongs to the next process: a command line, the line that fio prints for a
-    /// job before it runs, or, if those were not pasted, a job after the end of a report.
-    /// Intermediate reports (`--status-interval`) are recognised by the same processes.
+    /// Returns whether a line belongs to the next process: a command line, the line that fio
+    /// prints for a job before it runs, or, if those were not pasted, a job after the end of a
+    /// report. Intermediate reports (`--status-interval`) are recognised by the same processes.
     fn is_followed_by(&self, line: &str) -> bool {
         let is_next_job = || match line.split_once(": (groupid=") {
             Some((_, rest)) => {

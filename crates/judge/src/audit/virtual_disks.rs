@@ -10,7 +10,7 @@ use super::line::{advised, costs, good, line};
 
 /// The line about a disk's kind.
 pub(crate) const LINE: &str = "virtual-disk";
-/// What to do about an emulated disk.
+/// The advice for an emulated disk.
 pub(crate) const HOW_TO_ATTACH: &str = "Attach the disk with virtio-blk or virtio-scsi. libvirt: `<target dev='vda' bus='virtio'/>`, \
      or `bus='scsi'` with `<controller type='scsi' model='virtio-scsi'/>`. QEMU: `-device \
      virtio-blk-pci,drive=ID`, or `-device virtio-scsi-pci -device scsi-hd,drive=ID`. VMware: \

@@ -27,7 +27,7 @@ pub fn measured_osds(ceph: &CephRecord, results: &[TestResult]) -> Vec<Finding> 
             found
                 .push(ceph_latency::finding(&place, ceph.replicas, result, commit_us.p50, read_us));
         }
-        // Of what Ceph itself costs, something is always the largest share.
+        // Something is always the largest share of Ceph's own cost.
         let too_slow = result.commit_us.is_some_and(|us| us.p50 > ceph_latency::GOOD_COMMIT_US);
         let time = osd.write_time.as_ref().filter(|_| too_slow);
         found.extend(time.and_then(|time| write_time(&osd.name(), time)));

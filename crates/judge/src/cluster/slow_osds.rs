@@ -15,7 +15,7 @@ const PEERS_MIN: usize = 3;
 const Z_MIN: f64 = 3.5;
 /// A smaller difference is not worth a look, however well the others agree.
 const RATIO_MIN: f64 = 1.5;
-/// Of its passes, so many may be as fast as those of its peers: a moment's disturbance on either
+/// This many of its passes may be as fast as those of its peers: a moment's disturbance on either
 /// side is neither its fault nor its merit.
 const EXCEPTIONS_MAX: usize = 1;
 /// The median absolute deviation of a normal distribution, as a share of its standard deviation.
@@ -50,7 +50,7 @@ impl Standing {
     }
 }
 
-/// How each OSD stands in its device class, by its writes at depth 1.
+/// The rank of each OSD in its device class, by its writes at depth 1.
 pub fn standings(results: &[TestResult]) -> Vec<Standing> {
     let mut classes: BTreeMap<Option<&str>, Vec<(u32, f64)>> = BTreeMap::new();
     for (osd, result) in writes(results) {
@@ -107,7 +107,7 @@ pub(super) fn slow_osds(results: &[TestResult]) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether it was slow in nearly each pass, compared with the same pass over its peers.
+/// Returns whether it was slow in nearly every pass, compared with the same pass over its peers.
 fn is_slow_in_each_pass(id: u32, results: &[TestResult]) -> bool {
     let Some((own, write)) = writes(results).find(|(osd, _)| osd.id == id) else { return false };
     let p50_us = |result: &TestResult, pass: usize| result.passes.get(pass)?.p50_us;
@@ -123,11 +123,11 @@ fn is_slow_in_each_pass(id: u32, results: &[TestResult]) -> bool {
     exceptions <= EXCEPTIONS_MAX
 }
 
-/// What an OSD spends more time on than its peers do.
+/// A cause on which an OSD spends more time than its peers do.
 struct Excess {
     cause: Cause,
     us: f64,
-    /// Of the time that it takes longer.
+    /// The fraction of the time that it takes longer.
     fraction: f64,
 }
 

@@ -49,12 +49,12 @@ pub(super) fn foreign_transactions(writes: &Decomposition) -> Option<String> {
     ))
 }
 
-/// What to do about a cause.
+/// The advice on a cause.
 pub(super) fn advice(cause: Cause, osd: &str) -> String {
     place_and_advice(cause).1.replace("OSD dump_ops", &format!("{osd} dump_ops"))
 }
 
-/// Where a cause is, and what to do about it; `OSD` stands for the OSD's name.
+/// The place of a cause, and the advice on it; `OSD` is a placeholder for the OSD's name.
 const fn place_and_advice(cause: Cause) -> (&'static str, &'static str) {
     match cause {
         Cause::Network => (

@@ -13,7 +13,7 @@ pub(super) fn judge(record: &DatabaseRecord, place: Option<&Place>) -> Vec<Findi
 /// A setting that lets the server acknowledge commits that a crash loses.
 struct Loss {
     setting: &'static str,
-    /// What the loss is, after "acknowledged commits".
+    /// The loss, as the rest of a sentence that begins with "acknowledged commits".
     what: &'static str,
     advice: &'static str,
 }

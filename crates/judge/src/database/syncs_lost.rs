@@ -16,7 +16,7 @@ const ARRIVED_MAX: f64 = 0.1;
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let (result, activity) = watched(case)?;
     let is_volatile = case.cache_belief() == Some(WriteCache::WriteBack);
-    // Where the kernel is configured to send no flush, another finding says so.
+    // If the kernel is configured to send no flush, another finding says so.
     if !is_volatile || !matches!(FlushPath::of(case), FlushPath::Unobserved) {
         return None;
     }

@@ -38,7 +38,7 @@ mod small_test_area;
 mod synchronous_mount;
 pub(crate) mod virtual_flush;
 
-/// What a finding is based on. Noisy numbers weaken only findings based on timing.
+/// The basis of a finding. Noisy numbers weaken only findings based on timing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RestsOn {
     /// The kernel's view, the device's counters, or a difference in time that noise cannot explain.
@@ -54,7 +54,7 @@ struct Rule {
     subject: Subject,
 }
 
-/// What a rule is about, from what holds for every target to what holds for a drive alone.
+/// The subject of a rule, from what holds for every target to what holds for a drive alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     /// The measurement itself, or what all storage has.
@@ -145,7 +145,7 @@ pub(crate) fn findings(case: &Case<'_>) -> Vec<Finding> {
         Some(finding)
     });
     let mut found: Vec<Finding> = judged.collect();
-    // What the numbers and the mount table showed has already been reported, in more detail.
+    // Findings from the numbers and the mount table have already been reported, in more detail.
     let of_drives = crate::drives::serious(case.records).into_iter();
     let known: Vec<String> = found.iter().map(|finding| finding.id.clone()).collect();
     found.extend(

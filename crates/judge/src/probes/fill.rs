@@ -18,7 +18,7 @@ use super::unsynced_writes::unsynced_writes;
 const POINTS_MIN: usize = 3;
 /// A test below this share of the fastest is limited by the flash.
 const WAITS_FOR_FLASH: f64 = 0.97;
-/// A drive that slows down by less than this factor has too much spare flash to tell how much.
+/// A drive that slows down by less than this factor has too much spare flash to estimate it.
 const LOSS_MIN: f64 = 3.0;
 /// Range of spare flash, relative to the capacity.
 const SPARE: (f64, f64) = (0.01, 1.0);
@@ -112,7 +112,7 @@ pub(super) fn judge(
 }
 
 /// Spare flash as a share of the capacity. `None` if the flash limits too few points, or if the
-/// drive slows down too little to tell.
+/// drive slows down too little to estimate it.
 fn spare_flash(points: &[Point]) -> Option<f64> {
     let fastest = points.iter().map(|point| point.1).fold(0.0, f64::max);
     let slow: Vec<Point> =

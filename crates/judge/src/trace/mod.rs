@@ -40,8 +40,8 @@ const NOTABLE: f64 = 0.05;
 /// A kind of commits with too few of them shows nothing.
 const FEWEST: u64 = 10;
 
-/// What traced commits show, for each kind of them, most serious first. `devices` are the drives
-/// that were traced, with what the kernel believes about them.
+/// The findings about traced commits, for each kind of them, most serious first. `devices` are the
+/// drives that were traced, with what the kernel believes about them.
 ///
 /// ```
 /// assert!(judge::trace(&[], &[]).is_empty());

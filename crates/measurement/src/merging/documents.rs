@@ -63,9 +63,9 @@ impl RunDocument {
         })
     }
 
-    /// Whether all runs were measured on the same drives through the same filesystem, as far as the
-    /// documents record it. Drives without serial numbers count as the same only on identical
-    /// machines.
+    /// Returns whether all runs were measured on the same drives through the same filesystem, as
+    /// far as the documents record it. Drives without serial numbers count as the same only on
+    /// identical machines.
     pub fn of_one_storage(runs: &[RunDocument]) -> bool {
         let numbered = runs.iter().all(|run| {
             let device = run.drive.as_ref().and_then(drive::Place::block_device);

@@ -1,4 +1,4 @@
-//! How a workload is recorded, and what a result derives from a measurement.
+//! The record of a workload, and the figures that a result derives from a measurement.
 
 use workload::{Plan, Sharing, Test};
 

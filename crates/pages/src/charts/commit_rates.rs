@@ -20,9 +20,10 @@ pub struct CommitRates {
 /// A test that commits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommitRate {
-    /// What the tests beside it have in common with it: `one 8 KiB write`. Empty if nothing.
+    /// The words that it shares with the tests beside it: `one 8 KiB write`. Empty if there are
+    /// none.
     pub group: String,
-    /// What distinguishes it: `fdatasync`.
+    /// The words that distinguish it: `fdatasync`.
     pub name: String,
     pub per_s: f64,
     pub p50_us: Option<f64>,

@@ -1,4 +1,4 @@
-//! Where the time of traced commits goes, stage by stage.
+//! The time of traced commits, stage by stage.
 
 use measurement::{Anatomy, Histogram, Layer, Stage};
 use report::{AnatomyWords, stage_name};
@@ -16,7 +16,7 @@ const CURVES_MAX: usize = 5;
 /// A kind of traced commits, and the test that made them.
 pub struct Traced<'a> {
     pub name: String,
-    /// How long was traced, and whether events were lost.
+    /// The length of the trace, and whether events were lost.
     pub recorded: String,
     pub anatomy: &'a Anatomy,
 }

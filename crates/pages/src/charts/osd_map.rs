@@ -26,7 +26,7 @@ pub struct OsdMap {
     /// Names of the rows, from the top.
     pub rows: Vec<String>,
     pub columns: usize,
-    /// What the columns are.
+    /// The name of the columns' axis.
     pub across: &'static str,
     /// Multiples of the median at which the next colour begins.
     pub bands: [f64; 4],

@@ -1,5 +1,5 @@
-//! How rate and latency change with one parameter, for tests that differ in nothing else: the load
-//! of a drive, or what a probe varies to find a limit.
+//! The change of rate and latency with one parameter, for tests that differ in nothing else: the
+//! load of a drive, or the parameter that a probe varies to find a limit.
 
 use measurement::{Finding, RunDocument, TestResult, WorkloadRecord};
 use workload::{Pattern, SyncMethod, format_bytes};
@@ -282,7 +282,7 @@ fn steps(over: Over, groups: &[Group<'_>]) -> Vec<f64> {
     steps
 }
 
-/// Whether two values are one step. Bursts of one length never have exactly the same bytes.
+/// Returns whether two values are one step. Bursts of one length never have exactly the same bytes.
 fn is_same(over: Over, before: f64, after: f64) -> bool {
     if over == Over::Burst { after < before * LONGER_MIN } else { after <= before }
 }
@@ -299,7 +299,7 @@ fn mean_at(over: Over, step: f64, group: &Group<'_>, value: Value) -> Option<f64
         .then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
 }
 
-/// How far the ends of a single line are apart.
+/// A mark with the ratio of a single line's ends; `None` if they hardly differ.
 fn ends(over: Over, unit: Unit, lines: &[Line]) -> Option<Mark> {
     let [line] = lines else { return None };
     let known = || line.values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));

@@ -1,4 +1,4 @@
-//! Where the time of each sort went, part by part.
+//! The time of each sort, part by part.
 
 use measurement::{SortFigures, TestResult};
 use workload::number::seconds;

@@ -1,4 +1,4 @@
-//! Where the time of an OSD's writes goes: by cause for several, and part by part for one.
+//! The time of an OSD's writes: by cause for several OSDs, and part by part for one.
 
 use ceph::latency::{Cause, Decomposition, Part};
 use judge::OsdRow;
@@ -27,7 +27,7 @@ pub struct Step {
     pub cause: usize,
     pub start_us: f64,
     pub us: f64,
-    /// What it was calculated from.
+    /// The figures that it was calculated from.
     pub from: String,
 }
 
@@ -114,12 +114,12 @@ pub fn waterfalls(id: &str, rows: &[OsdRow<'_>]) -> Vec<Figure> {
         .collect()
 }
 
-/// Whether half of its class is faster.
+/// Returns whether it is the median of its device class.
 pub(crate) fn is_median(row: &OsdRow<'_>) -> bool {
     row.standing.is_some_and(|standing| standing.is_median())
 }
 
-/// What waterfalls that are compared have in common.
+/// The scale that compared waterfalls share.
 struct Scale<'a> {
     causes: Vec<Cause>,
     /// Causes and names of the parts.

@@ -91,7 +91,7 @@ mod tests {
     fn first(suite: &str) -> String {
         let mut document = samples::document(samples::suite(suite, 15.0, 1700.0));
         suite.clone_into(&mut document.suite);
-        // What the samples do not vary.
+        // Vary what the samples leave constant.
         for (result, step) in document.results.iter_mut().zip(1_u64..) {
             match suite {
                 "cache-size" => result.proof.writes = 1 << step,

@@ -16,7 +16,7 @@ use crate::table::{Table, or_dash};
 /// More tests are not shown one by one.
 const TESTS_MAX: usize = 24;
 
-/// Whether all tests are those of single OSDs.
+/// Returns whether all tests are those of single OSDs.
 pub(super) fn are_measured(results: &[TestResult]) -> bool {
     !results.is_empty() && results.iter().all(|result| result.osd.is_some())
 }

@@ -139,7 +139,7 @@ fn drawn<'a>(pairs: &'a [Pair<'a>]) -> Vec<(usize, &'a Pair<'a>)> {
     drawn
 }
 
-/// How far the medians of the runs are apart, on a logarithmic scale.
+/// The distance between the medians of the runs, on a logarithmic scale.
 fn difference(pair: &Pair<'_>) -> f64 {
     let medians =
         || pair.results.iter().filter_map(|(_, result)| positive(result.headline_us()?.p50));

@@ -132,7 +132,7 @@ fn numbers(place: &RunSection<'_>) -> Markup {
     }
 }
 
-/// Whether every repetition of a test was steady at its end.
+/// The cell that shows whether every repetition of a test was steady at its end.
 fn steady_word(test: &Repetitions<'_>) -> &'static str {
     let not = |result: &TestResult| Some(f64::from(u8::from(!result.steady_state?.reached)));
     match test.most(not) {

@@ -25,7 +25,7 @@ const PER_CHARACTER: f64 = 7.0;
 /// Requests of a drawn commit that have a row.
 const REQUESTS_MAX: usize = 12;
 
-/// Whether any test was traced.
+/// Returns whether any test was traced.
 pub(super) fn are_there(results: &[TestResult]) -> bool {
     results.iter().any(|result| result.trace.is_some())
 }

@@ -87,7 +87,7 @@ fn gauge(grade: Grade) -> Markup {
     }
 }
 
-/// How many of a gauge's marks are filled.
+/// The number of a gauge's marks that are filled.
 pub(crate) const fn filled(grade: Grade) -> usize {
     match grade {
         Grade::Unknown => 0,

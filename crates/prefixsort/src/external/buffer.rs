@@ -16,11 +16,11 @@ pub(super) struct Row {
 /// Bytes that a record needs besides its own: its row here, and its entry while it is being sorted.
 pub(super) const PER_RECORD: usize = size_of::<Row>() + size_of::<Entry>();
 
-/// How many records ahead of the cursor are prefetched. In sorted order, each record is somewhere
-/// else, and a merge that waits for each one does little else. Measured on a gibibyte of URLs
-/// without a memory limit: merging and writing took 6 s without prefetching, 3.4 s with it, and 2.9
-/// s with large pages, since prefetching waits if the page is not in the TLB. 2 and 4 ahead took a
-/// little longer than 8.
+/// The number of records ahead of the cursor that are prefetched. In sorted order, each record is
+/// somewhere else, and a merge that waits for each one does little else. Measured on a gibibyte of
+/// URLs without a memory limit: merging and writing took 6 s without prefetching, 3.4 s with it,
+/// and 2.9 s with large pages, since prefetching waits if the page is not in the TLB. 2 and 4 ahead
+/// took a little longer than 8.
 const AHEAD: usize = 8;
 
 /// Records stored one after the other.

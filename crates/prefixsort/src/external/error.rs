@@ -1,4 +1,4 @@
-//! Why spilling fails.
+//! The errors of spilling.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;

@@ -140,8 +140,8 @@ fn of_all(against: &Against, names: [&str; 2]) -> String {
     }
 }
 
-/// What the answer does not say: its test, the other tests, and those that are not compared; empty
-/// if there is nothing to add.
+/// Sentences that add to the answer: its test, the other tests, and those that are not compared;
+/// empty if there is nothing to add.
 pub(super) fn addition(against: &Against) -> String {
     let mut sentences = Vec::new();
     let tests = against.tests.len();
@@ -173,7 +173,7 @@ const ADVISED_S_MAX: u64 = 3600;
 /// Number of passes of a test in one run (`ceph osds`).
 const PASSES: u64 = 5;
 
-/// What would decide an open question; `None` if the answer needs nothing more.
+/// Advice on the runs that would decide an open question; `None` if the answer needs nothing more.
 pub(super) fn advice(baseline: &GroupRecord, against: &Against) -> Option<String> {
     let figure = against.headline()?.leading()?;
     let is_open = matches!(figure.verdict, Verdict::Open { .. });

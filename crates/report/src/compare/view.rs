@@ -65,7 +65,8 @@ impl<'a> ComparisonView<'a> {
         answer::answer(self.against, self.names)
     }
 
-    /// What the answer leaves out: its test, the others, those that are not compared. May be empty.
+    /// Sentences that add to the answer: its test, the others, those that are not compared. May be
+    /// empty.
     pub fn addition(&self) -> String {
         answer::addition(self.against)
     }
@@ -75,7 +76,7 @@ impl<'a> ComparisonView<'a> {
         format!("{} {}", self.answer(), self.addition()).trim_end().to_owned()
     }
 
-    /// What would decide an open question: how long the tests must run, with the command.
+    /// Advice that would decide an open question: how long the tests must run, with the command.
     pub fn advice(&self, baseline: &GroupRecord) -> Option<String> {
         answer::advice(baseline, self.against)
     }

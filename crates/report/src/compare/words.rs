@@ -136,7 +136,7 @@ pub(super) fn range(interval: Interval, metric: Metric) -> String {
     Size::range(ends[0], ends[1])
 }
 
-/// The interval of what may be no difference: `between 12 % slower and 1.30× faster`.
+/// The interval of a ratio that may be chance: `between 12 % slower and 1.30× faster`.
 pub(super) fn either_way(interval: Interval, metric: Metric) -> String {
     let mut ends = [interval.low, interval.high].map(|end| speed(end, metric));
     ends.sort_by(f64::total_cmp);

@@ -24,8 +24,8 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         .of(results, look)
 }
 
-/// Whether this is the slowest (the first, of equals) of the tests that differ only in the sync
-/// method.
+/// Returns whether this is the slowest (the first, of equals) of the tests that differ only in the
+/// sync method.
 fn is_verdict(result: &TestResult, results: &[TestResult]) -> bool {
     let key = |result: &TestResult| {
         let workload = &result.workload;

@@ -37,7 +37,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     table + &verdicts
 }
 
-/// What InnoDB's counters show as `Innodb_data_fsyncs` over `Innodb_data_writes`.
+/// The ratio that InnoDB's counters show as `Innodb_data_fsyncs` over `Innodb_data_writes`.
 fn syncs_per_write(result: &TestResult) -> Option<String> {
     let (syncs, writes) = (result.sync_us?.count, result.write_us?.count);
     let ratio = syncs as f64 / writes as f64;

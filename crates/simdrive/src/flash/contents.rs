@@ -76,7 +76,7 @@ impl Cells {
 struct Pending {
     unit: Unit,
     slot: Slot,
-    /// When all of it had reached the drive.
+    /// The time at which all of it had reached the drive.
     arrived: Ns,
     /// Start and end of its program; `None` while it waits for its word line to fill.
     program: Option<(Ns, Ns)>,

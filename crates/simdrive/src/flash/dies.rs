@@ -65,7 +65,7 @@ impl Dies {
         }
     }
 
-    /// When the last die becomes idle.
+    /// The time at which the last die becomes idle.
     pub const fn busy_until(&self) -> Ns {
         self.busy_until
     }

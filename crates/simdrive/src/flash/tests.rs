@@ -118,7 +118,7 @@ fn four_terabytes_take_less_than_a_gibibyte() {
     println!("{mib} MiB");
 }
 
-/// What the map promises: each unit is in the slot that was last written for it, and each
+/// Checks the map's invariants: each unit is in the slot that was last written for it, and each
 /// superblock knows how many of its units are current.
 fn expect_consistent(flash: &Flash, units: u32) {
     let mut held = std::collections::BTreeMap::<u32, u32>::new();

@@ -11,8 +11,8 @@ use crate::host::file::File;
 use crate::host::{Call, Durable, Write};
 use crate::time::Ns;
 
-/// Time after which a job that has exceeded its share of a flow tries again, if the flow has no
-/// pause of its own.
+/// Time after which a job that has exceeded its share of a flow tries again, if the flow does not
+/// set a pause.
 const FLOW_RETRY_NS: Ns = 20_000;
 
 pub struct BlockJob {
@@ -61,8 +61,8 @@ pub struct BlockJob {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     begun: Ns,
-    /// When the write with a linked sync ended, or when the commit that a queued sync completes
-    /// began.
+    /// The time at which the write with a linked sync ended, or at which the commit that a queued
+    /// sync completes began.
     written: Ns,
     bytes: u64,
     /// The file of a write, for the sync linked to it.

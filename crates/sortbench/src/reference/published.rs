@@ -1,8 +1,8 @@
 //! The common-prefix-skipping adaptive quicksort as published (US patent 7,680,791 B2, expired),
 //! with nothing added.
 //!
-//! What the text leaves open is filled in as other implementations do: a cache of two bytes, the
-//! median of five as the pivot, an insertion sort for small inputs. Its three techniques:
+//! Details that the text leaves open are chosen as in other implementations: a cache of two bytes,
+//! the median of five as the pivot, an insertion sort for small inputs. Its three techniques:
 //!
 //! - while quicksort partitions, it finds how many bytes all keys of a side share with the pivot,
 //!   and never compares them again;

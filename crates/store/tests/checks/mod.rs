@@ -222,8 +222,8 @@ fn several_documents_are_kept_together(place: &Place) {
     assert_eq!(store.insert_all(&[], &from("db1")).unwrap(), []);
 }
 
-/// What a run leaves if its store becomes unreachable: the document as it was at the start, and
-/// `tests` tests.
+/// The part that a run leaves if its store becomes unreachable: the document as it was at the
+/// start, and `tests` tests.
 fn half(place: &Location, whole: &RunDocument, tests: usize) -> RunId {
     let begun = RunDocument {
         results: Vec::new(),

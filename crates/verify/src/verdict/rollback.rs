@@ -1,4 +1,4 @@
-//! Whether a drive has reverted: it lost what it had promised but kept the order.
+//! Detects that a drive has reverted: it lost what it had promised but kept the order.
 
 use std::collections::HashSet;
 
@@ -63,7 +63,7 @@ pub(super) fn rollback(
     })
 }
 
-/// When the last sync at or before operation `seq` was recorded.
+/// The time at which the last sync at or before operation `seq` was recorded.
 fn last_heard_us(heard: &Heard, seq: u64) -> Option<u64> {
     let at = heard.moments.partition_point(|&(_, durable)| durable <= seq);
     at.checked_sub(1).and_then(|index| heard.moments.get(index)).map(|&(us, _)| us)

@@ -109,7 +109,7 @@ fn models(query: &Query, map: &Map) -> Markup {
     }
 }
 
-/// How many of a model's drives have each firmware, and how many of them are slow.
+/// The number of a model's drives with each firmware, and the number of them that are slow.
 fn firmwares(map: &Map) -> Markup {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for row in &map.rows {

@@ -48,7 +48,7 @@ impl<'a> Operations<'a> {
         self.workload.rate_min.filter(|_| self.measured)
     }
 
-    /// What counts as a commit of the job.
+    /// The operations that count as a commit of the job.
     pub fn commits(&self) -> Commits {
         self.workload.commits_in(self.part.files)
     }

@@ -20,7 +20,7 @@ pub struct SteadyFillOrder {
     regions_begun: u64,
     /// Writes left in the current one.
     writes_left: u64,
-    /// How many of these the next one repeats.
+    /// The number of these that the next region repeats.
     stale_left: u64,
     /// Blocks of the region before that are to be written again; the next one last.
     repeats: Vec<u64>,
@@ -68,7 +68,7 @@ impl SteadyFillOrder {
             self.writes_left = self.fill.writes_per_region(blocks);
             self.stale_left = self.fill.stale(self.regions_begun, blocks);
         } else {
-            // What is left over by the approximation of the write amplification.
+            // The blocks that the approximation of the write amplification leaves over.
             (self.writes_left, self.stale_left) = (blocks - self.written, 0);
         }
         self.regions_begun += 1;

@@ -101,7 +101,7 @@ impl Section {
     }
 }
 
-/// What `exit_on_io_done` in a section comes to.
+/// The effect of `exit_on_io_done` in a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exit {
     /// The section ends with those that run at the same time.

@@ -838,7 +838,7 @@ impl Section {
         Ok(Some(ThinkTime { time_us: time.as_micros() as u64, every }))
     }
 
-    /// The section's share of a flow. As in fio, a weight of 0 is no limit.
+    /// The section's share of a flow. As in fio, a weight of 0 means no limit.
     pub(super) fn flow(&self) -> Result<Option<Flow>, PlanError> {
         let id = self.whole("flow_id", 0, u32::MAX.into())?.unwrap_or(0) as u32;
         let sleep_us = self.whole("flow_sleep", 0, 1_000_000_000)?.unwrap_or(0);

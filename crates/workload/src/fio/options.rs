@@ -13,7 +13,7 @@ pub enum Role {
     Refused,
 }
 
-/// How an option takes its value on a command line (fio's `add_to_lopt` in `init.c`).
+/// The way an option takes its value on a command line (fio's `add_to_lopt` in `init.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
     /// After `=`, or as the next word.

@@ -56,7 +56,7 @@ impl Section {
         })
     }
 
-    /// How the engine differs from fio's.
+    /// A sentence on how the engine differs from fio's.
     pub(super) fn rbd_note(&self) -> Option<String> {
         self.has_engine(RBD).then(|| {
             "ioengine=rbd: librbd's cache is off, unless --target rbd:POOL/IMAGE:cache=on is given; \

@@ -924,7 +924,7 @@ fn files_are_served_in_the_order_asked() {
         files("file_service_type=sequential"),
         JobFiles { order: FileOrder::Sequential, ..four }
     );
-    // In fio a sync takes a turn of its own; without syncs there is nothing to remark.
+    // In fio a sync takes a separate turn; without syncs there is nothing to remark.
     let synced = "[t]\nrw=write\nsize=1m\nnrfiles=4\nfsync=1\n";
     assert_eq!(only(synced).files, JobFiles { synced: SyncedFile::Next, ..four });
     assert_eq!(only(synced).commits(), Commits::None);

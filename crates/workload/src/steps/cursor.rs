@@ -1,4 +1,4 @@
-//! Where the writes to one file of a step program go.
+//! The positions of the writes to one file of a step program.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -15,8 +15,8 @@ pub struct FileCursor {
 }
 
 impl FileCursor {
-    /// The offset and the length of the next write, and moves behind it. `bytes` is the size in the
-    /// step's notation.
+    /// Returns the offset and length of the next write, and moves past it. `bytes` is the size in
+    /// the step's notation.
     pub fn advance(
         &mut self,
         placement: Placement,

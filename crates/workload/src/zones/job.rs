@@ -23,7 +23,7 @@ pub struct ZoneJob {
     /// Number of passes over the range that sequential reads or resets may start; `None` for no
     /// limit.
     pub(super) passes: Option<u64>,
-    /// Where a sequential pattern continues: reads, then writes and resets.
+    /// The offsets at which a sequential pattern continues: of reads, then of writes and resets.
     pub(super) positions: [u64; 2],
     /// Its number in the table.
     pub(super) number: u32,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::ZoneJob;
 
-/// How a zone can be written.
+/// The places at which a zone can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZoneKind {
     /// Anywhere, like an ordinary drive.

@@ -18,7 +18,7 @@ const RUNS: f64 = 0.03;
 const SPREAD: f64 = 0.02;
 /// A run on each drive every week.
 const WEEK_S: i64 = 604_800;
-/// When the oldest run began, in seconds since 1970: 7 September 2026.
+/// The time at which the oldest run began, in seconds since 1970: 7 September 2026.
 const BEGAN_S: i64 = 1_788_739_200;
 
 /// The reason why a drive is slow.
@@ -85,7 +85,8 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    /// So many hosts with so many runs each, `slow` of them slow, `drifting` of which became so.
+    /// This many hosts with this many runs each. `slow` of them are slow, and `drifting` of these
+    /// became so.
     pub(super) fn new(
         models: Models,
         seed: u64,
@@ -114,7 +115,7 @@ impl Fleet {
         self.hosts * self.runs_each
     }
 
-    /// When the first run of a week begins; the other hosts follow, a second apart.
+    /// The time at which the first run of a week begins; the other hosts follow, a second apart.
     pub(super) fn week(week: u32) -> anyhow::Result<Timestamp> {
         Ok(Timestamp::from_second(BEGAN_S + i64::from(week) * WEEK_S)?)
     }

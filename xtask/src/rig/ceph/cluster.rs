@@ -15,12 +15,12 @@ use super::drive::EmulatedDrive;
 const CAPACITY: &str = "capacity=4GiB";
 /// The same of a file.
 const FILE_BYTES: u64 = 4 << 30;
-/// Where files are in memory.
+/// The directory whose files are in memory.
 const MEMORY: &str = "/dev/shm";
 /// From the start of the daemons until all OSDs are up.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// What the OSDs keep their data on.
+/// The storage of the OSDs' data.
 #[derive(Debug, Clone, Copy)]
 pub enum Storage<'a> {
     /// BlueStore on emulated drives, one OSD for each of these models (names or files).

@@ -12,7 +12,7 @@ use super::drive::EmulatedDrive;
 use super::session::Session;
 use super::{Database, Durability, PATIENCE, Place, trial};
 
-/// What a rig saw, in words.
+/// The observations of a rig, in words.
 pub type Observed = String;
 
 /// A finding that a server without durability must have.

@@ -211,7 +211,7 @@ impl Plug {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
-    /// When the command was sent.
+    /// The time at which the command was sent.
     pub ordered: Instant,
     /// Writes that the drive had reported as durable and lost, by its own account.
     pub promised: u64,

@@ -12,7 +12,7 @@ use super::drive::EmulatedDrive;
 use super::session::Session;
 use super::{Database, Durability, trial};
 
-/// What a URL asks for.
+/// The verification that a URL asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verification {
     /// Encryption, with any certificate.
@@ -23,10 +23,10 @@ pub enum Verification {
     Name,
 }
 
-/// Exit code of what the system, not the user, is to blame for.
+/// Exit code of errors for which the system, not the user, is to blame.
 const FAILED: i32 = 4;
 
-/// How a connection ends.
+/// The outcome of a connection.
 enum End {
     Connected,
     /// With these words.

@@ -19,7 +19,8 @@ const SUITE: &str = "commits";
 const CALLS: &str = "trace=pwrite64,pwritev,fdatasync,fsync";
 /// Calls that do not alternate: a page that ends, a process that writes for others.
 const EXCEPTIONS_MAX: f64 = 0.05;
-/// Of the bytes that a commit adds to the log, which depend on its row: the suite's had another.
+/// Largest relative error of the bytes that a commit adds to the log. They depend on its row, and
+/// the suite's had another.
 const GROWTH_ERROR_MAX: f64 = 0.2;
 /// Pages of InnoDB.
 const PAGE: u64 = 16 << 10;
@@ -31,7 +32,7 @@ const KEEP_DIRTY: &str = "set global innodb_max_dirty_pages_pct_lwm=90; set glob
 const FLUSH_DIRTY: &str = "set global innodb_max_dirty_pages_pct_lwm=0; set global \
                            innodb_max_dirty_pages_pct=0;";
 
-/// What a server's log is called, and the suite's test of it.
+/// The name of a server's log, and the suite's test of it.
 pub struct LogPattern {
     /// A part of the path of its files.
     pub files: &'static str,
@@ -104,7 +105,7 @@ fn traced(
     let mut line = String::new();
     said.read_line(&mut line)?;
     ensure!(line.contains("attached"), "strace: {line}");
-    // What it says later must not block it.
+    // Its later output must not block it.
     std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
     let ran = run();
     end(&mut child)?;
@@ -172,7 +173,8 @@ fn commits(pattern: &LogPattern, calls: &[Call]) -> anyhow::Result<String> {
     Ok(format!("{each:.0} bytes of log and one {} per commit", wanted.name()))
 }
 
-/// What a turn of the suite's test adds to the log, its blocks, and how it syncs it.
+/// The bytes that a turn of the suite's test adds to the log, those of the log's blocks, and the
+/// sync call.
 fn suite(test: &str) -> anyhow::Result<(u32, u32, SyncCall)> {
     let suite = suites::named(SUITE).with_context(|| format!("no suite {SUITE}"))?;
     let test = suite.tests.iter().find(|candidate| candidate.name == test);

@@ -44,7 +44,7 @@ const CAPACITY: &str = "capacity=8GiB";
 const CLIENTS: &str = "1,4,16,64";
 /// Rates closer than this may be in either order.
 const DIFFERENT: f64 = 1.1;
-/// What is wanted.
+/// Limits of the predictions' median and worst error.
 const MEDIAN_MAX: f64 = 0.10;
 const WORST_MAX: f64 = 0.25;
 
@@ -87,7 +87,7 @@ struct Measured {
     loads: Vec<Load>,
 }
 
-/// What a server did on a drive, beside the predictions.
+/// The measured rate of a server on a drive, beside the predictions.
 struct Compared {
     server: &'static str,
     drive: &'static str,
@@ -196,7 +196,7 @@ impl Server {
     }
 }
 
-/// What a subcommand of `db` measures, in a file.
+/// The document of a measurement by a subcommand of `db`, in a file.
 fn document(binary: &Path, arguments: &[&str]) -> anyhow::Result<tempfile::NamedTempFile> {
     let file = tempfile::NamedTempFile::new()?;
     let mut command = Command::new(binary);
@@ -212,7 +212,7 @@ impl Measured {
         self.documents.each_ref().map(tempfile::NamedTempFile::path)
     }
 
-    /// What the documents predict, each on a model or on the storage of another document.
+    /// The predictions from the documents, each on a model or on the storage of another document.
     fn predict(&self, binary: &Path, on: [&OsStr; 2]) -> anyhow::Result<Vec<LoadPrediction>> {
         let mut loads = Vec::new();
         for (source, on) in self.paths().into_iter().zip(on) {

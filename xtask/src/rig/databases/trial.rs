@@ -16,7 +16,7 @@ use super::session::Session;
 use super::{Database, Expectation, LogSize, PATIENCE, Place, Variant};
 use crate::command;
 
-/// When the power is cut after the first transaction: evenly distributed, and long enough for some
+/// Time from the first transaction to the power cut: evenly distributed, and long enough for some
 /// dozens of transactions on this drive and an occasional checkpoint.
 const LOAD_MS: std::ops::Range<u64> = 20..500;
 

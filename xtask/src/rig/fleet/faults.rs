@@ -1,5 +1,5 @@
-//! What goes wrong in fleets: a host that cannot be reached, hosts with another version, a server
-//! that stops while hosts measure.
+//! Faults in fleets: a host that cannot be reached, hosts with another version, a server that stops
+//! while hosts measure.
 
 use anyhow::ensure;
 

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::Interruption;
 
-/// Where Debian installs the programs of this version.
+/// The directory in which Debian installs the programs of this version.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 /// The store, without the password.
 pub const URL: &str = "postgres://postgres@10.213.0.1:5433/postgres";

@@ -12,7 +12,7 @@ use super::{FIRST, Fleet, LAYOUT, hosts, job, plan, server};
 const DIFFERENCE_MAX: f64 = 0.05;
 /// Large enough that the drives' time, not that of the processors, decides the rate.
 const BLOCK: &str = "128k";
-/// Of each measurement.
+/// The length of each measurement.
 const SECONDS: u32 = 3;
 
 /// A run of the playbook; then fio and flushmark in turns, whose medians are compared.

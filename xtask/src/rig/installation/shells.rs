@@ -1,4 +1,4 @@
-//! What Tab does in a real shell.
+//! The effect of Tab in a real shell.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -17,7 +17,7 @@ pub enum Shell {
 
 pub const ALL: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
-/// What is typed before Tab, and what the line must be then.
+/// The text typed before Tab, and the line that it must become.
 const LINES: [(&str, &str); 6] = [
     ("flushmark exp", "flushmark explain"),
     ("flushmark results comp", "flushmark results compare"),
@@ -48,7 +48,7 @@ impl Shell {
     }
 }
 
-/// As the shells of users do at their start.
+/// The setup of users' shells at their start.
 const SETUP_BASH: &str = ". /usr/share/bash-completion/bash_completion";
 const SETUP_ZSH: &str = "autoload -U compinit && compinit -u -D";
 

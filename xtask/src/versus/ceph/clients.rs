@@ -123,7 +123,7 @@ fn words(args: &[String]) -> Vec<&str> {
     args.iter().map(String::as_str).collect()
 }
 
-/// What `flushmark ceph osds --format json` measured when it wrote.
+/// The writes that `flushmark ceph osds --format json` measured.
 fn of_document(text: &str) -> Option<Sample> {
     let document: Value = serde_json::from_str(text).ok()?;
     let results = document["results"].as_array()?;
@@ -145,7 +145,7 @@ fn of_document(text: &str) -> Option<Sample> {
     (iops > 0.0).then(|| Sample { iops, mean_us, cpu_us: processors / iops * 1e6 })
 }
 
-/// What `per_osd.c` prints.
+/// The figures that `per_osd.c` prints.
 fn of_lines(text: &str) -> Option<Sample> {
     let (mut iops, mut means, mut cpu_us) = (0.0, Vec::new(), None);
     for line in text.lines() {

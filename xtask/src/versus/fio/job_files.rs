@@ -1,7 +1,7 @@
 //! The same job files run by fio and by flushmark, to compare how they interpret a job.
 //!
 //! They run on an ext4 on an emulated drive on which every command takes a fixed time. There, the
-//! rate tells which commands a program sends, and how many at once. In memory it would tell how
+//! rate shows which commands a program sends, and how many at once. In memory it would show how
 //! much processor time a program takes.
 
 use std::fs;

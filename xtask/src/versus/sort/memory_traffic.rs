@@ -1,4 +1,4 @@
-//! Why one sort is faster than another: their instructions, cache misses and reads.
+//! The reasons why one sort is faster than another: their instructions, cache misses and reads.
 //!
 //! valgrind runs one sort of a few keys. cachegrind counts instructions, and the misses of caches
 //! like this machine's first-level and last-level caches. lackey lists each load; those within the

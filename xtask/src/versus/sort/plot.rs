@@ -16,7 +16,7 @@ const LEFT: f64 = 60.0;
 const RIGHT: f64 = 150.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 40.0;
-/// Okabe and Ito's colours, which people with colour blindness can tell apart.
+/// Okabe and Ito's colours, which people with colour blindness can distinguish.
 const COLOURS: [&str; 4] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"];
 
 /// Draws the curves, and for each one a dotted line for growth by log n from its first point.

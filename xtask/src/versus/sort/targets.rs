@@ -51,7 +51,7 @@ mod tests {
         assert!(!urls.is_met(1.49, 3.0));
         assert!(!urls.is_met(1.5, 2.9));
         assert_eq!(urls.wanted(), "1.5 std 3");
-        // Where only std is named, another peer may be faster.
+        // If only std is named, another peer may be faster.
         assert!(of("equal").is_met(0.1, 1.0));
         assert_eq!(of("equal").wanted(), "std 1");
     }

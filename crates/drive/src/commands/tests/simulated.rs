@@ -25,7 +25,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     None,
-    /// From the given command on, the kernel ends every command with this error.
+    /// Starting with the given command, the kernel ends every command with this error.
     KernelSays(Errno, usize),
     RefusesSwitch,
     /// Accepts the switch and does nothing.

@@ -22,10 +22,10 @@ const TIME: Duration = Duration::from_millis(1500);
 /// With more OSDs than this, several are measured at the same time, so that the whole takes no
 /// longer.
 const ONE_BY_ONE_MAX: usize = 12;
-/// What all OSDs together are filled with. Two objects at a time, each in 60 ms, as a disk takes,
-/// need half a minute for it.
+/// Limit of the data written to all OSDs together. At two objects at a time, and 60 ms for each
+/// as on a disk, that takes half a minute.
 const FILLED_BYTES_MAX: u64 = 4 << 30;
-/// Of one OSD, in two placement groups.
+/// Minimum number of one OSD's objects, in two placement groups.
 const OBJECTS_MIN: usize = 2;
 
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {

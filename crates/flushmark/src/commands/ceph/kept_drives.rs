@@ -9,11 +9,11 @@ use store::{Filter, Store, StoreError};
 use crate::args::store::KeepArgs;
 use crate::keeping;
 
-/// By the id of the OSD.
+/// The commits of the OSDs' drives, by the id of the OSD.
 pub type Commits = BTreeMap<u32, DriveCommit>;
 
 /// Looks for the newest result of each drive with a serial number. If the store cannot
-/// be read, the measurement goes on without them.
+/// be read, the measurement continues without them.
 pub fn of(osds: &[&OsdFacts], keep: &KeepArgs) -> Commits {
     let Some(mut store) = keeping::existing_store(keep) else { return Commits::new() };
     let of_osd = |osd: &&OsdFacts| {

@@ -149,7 +149,7 @@ impl Measurement<'_> {
                 break;
             }
             progress.line(&format!("pass {pass} of {PASSES} over {} OSDs", benches.len()));
-            // Test by test, so that none is measured beside another OSD's reads.
+            // Test by test, so that no OSD's writes are measured beside another's reads.
             measured = (0..self.plan.tests.len()).try_for_each(|number| {
                 let test = &self.plan.tests[number];
                 each(&mut benches, self.at_once, |bench| bench.test(number, test, self.cluster))

@@ -117,7 +117,7 @@ fn bench(
     Ok(Some(result.with_context(|| format!("cannot read the answer to `{}`", tell(osd, &bench)))?))
 }
 
-/// As a user would send it.
+/// The command as a user would send it.
 fn tell(osd: &OsdFacts, bench: &OsdBench) -> String {
     format!("ceph tell {} {bench}", osd.name())
 }

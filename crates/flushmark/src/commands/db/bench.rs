@@ -35,10 +35,10 @@ const SUITE: &str = "db-bench";
 const SEED: u64 = 1;
 const SMOKE_ROWS: u64 = 5_000;
 const SMOKE_TIME: Duration = Duration::from_secs(1);
-/// Of the storage alone.
+/// The time for the storage alone.
 const STORAGE_TIME: Duration = Duration::from_secs(2);
 
-/// What is run, from the arguments.
+/// The steps to run and their sizes, from the arguments.
 struct Plan {
     steps: Vec<Step>,
     clients: u32,
@@ -304,7 +304,7 @@ fn completed(document: RunDocument, error: Option<anyhow::Error>) -> Completed {
     Completed { document, verdict, error }
 }
 
-/// Not the storage alone.
+/// Returns whether it is a step of the benchmark, not the storage alone.
 fn is_step(result: &TestResult) -> bool {
     result.insert_benchmark.is_some()
 }

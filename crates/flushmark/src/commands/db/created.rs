@@ -7,7 +7,7 @@ use database::{DatabaseError, Session, Workspace};
 use super::connect::Server;
 use crate::exit;
 
-/// How long a server that was restarted may take to accept clients again.
+/// Limit of the time that a restarted server takes to accept clients again.
 const RESTART_MAX: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(250);
 

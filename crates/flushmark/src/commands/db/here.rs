@@ -103,8 +103,8 @@ fn processes() -> Vec<ServerProcess> {
     entries.filter_map(process).collect()
 }
 
-/// The process with this ID of its own that works in the directory of the tables, or the only one
-/// that may.
+/// The process that has this ID in its own namespace and works in the directory of the tables, or
+/// the only one that may.
 fn process_of(own_pid: u32, processes: &[ServerProcess], data: &Path) -> Option<u32> {
     let data = fs::canonicalize(data).unwrap_or_else(|_| data.to_owned());
     let mut those = processes.iter().filter(|process| process.own_pid == own_pid);

@@ -1,4 +1,4 @@
-//! What a test costs the server's host and its drives: counters before and after it.
+//! The cost of a test for the server's host and its drives: counters before and after it.
 
 use drive::{Counters, DeviceNumber, Place, SystemRoot};
 use measurement::{DriveCosts, OperationCosts, OperationKind, ServerCpu};
@@ -9,7 +9,7 @@ use super::server_cpu;
 /// The counters that exist, if the server runs on this host.
 pub struct HostMeter(Result<Source, String>);
 
-/// Of a server on this host.
+/// The sources of a server on this host.
 struct Source {
     /// Disks of the log and of the tables, each once; or why they are not known.
     disks: Result<Vec<DeviceNumber>, String>,
@@ -45,7 +45,7 @@ impl HostMeter {
         Some(ServerCpu { seconds, processors: server_cpu::processors(source.pid)? })
     }
 
-    /// What each operation between two readings cost; `None` without operations.
+    /// The cost of each operation between two readings; `None` without operations.
     pub fn costs(
         &self,
         before: &Reading,

@@ -15,11 +15,11 @@ use super::refusals::too_small;
 use crate::keeping::Keeping;
 use crate::signals::STOP;
 
-/// What commits can write at most: some 20,000 per second, each with its row and its log.
+/// Upper bound of what commits write: some 20,000 per second, each with its row and its log.
 const BYTES_PER_S_MAX: u64 = 16 << 20;
-/// For the log's new segments, and whatever else the server writes.
+/// Space for the log's new segments, and other files of the server.
 const BYTES_MIN: u64 = 256 << 20;
-/// For each size.
+/// Limit for each size.
 const TIME_MAX: Duration = Duration::from_secs(2);
 
 /// About as much as a large transaction of the Insert Benchmark writes to the log.

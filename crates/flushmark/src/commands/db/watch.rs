@@ -104,7 +104,7 @@ fn watch(
     let mut next = began + INTERVAL;
     loop {
         wait_until(end.map_or(next, |end| end.min(next)));
-        // What is shorter than an interval counts for the sums only.
+        // A part of an interval counts for the sums only.
         let is_whole = Instant::now() >= next;
         let is_last = STOP.is_requested() || end.is_some_and(|end| end <= next);
         let watched = match readings.next() {

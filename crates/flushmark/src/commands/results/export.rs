@@ -131,7 +131,7 @@ fn create(directory: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot create the directory {}", directory.display()))
 }
 
-/// What adding a run did to the files of a lake.
+/// The change that adding a run made to the files of a lake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Unchanged,

@@ -58,7 +58,7 @@ impl Processes {
         Ok((readings.collect(), std::mem::take(&mut self.syncs.incomplete)))
     }
 
-    /// Whether any process has synced that still runs.
+    /// Returns whether any process that has synced still runs.
     pub fn sync(&self) -> bool {
         !self.threads.is_empty()
     }

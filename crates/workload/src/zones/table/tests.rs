@@ -151,7 +151,7 @@ fn one_write_at_a_time_is_in_flight_in_a_zone_and_a_reset_waits_for_reads() {
     let mut write = |table: &mut ZoneTable| table.claim(&mut writer, ZoneAction::Write, 0, BLOCK);
     let first = granted(write(&mut table));
     assert_eq!(write(&mut table), Claim::Busy);
-    // What is in flight cannot be read yet.
+    // Data in flight cannot be read yet.
     let nothing = table.claim(&mut reader, ZoneAction::Read, 0, BLOCK);
     assert_eq!(nothing, Claim::Nothing(Lack::Data));
     table.complete(&reader, first);

@@ -47,7 +47,7 @@ const DRIVES: [(&str, Cache, Counted); 7] = [
     ("EMUSCSI", Cache::OnWithFua, Counted::FlushesAndFua),
 ];
 
-/// What the block layer is asked for, sends, and the drive is given.
+/// The operations that the block layer is asked for, that it sends, and that the drive is given.
 fn expected(sync: Sync, cache: Cache) -> [OperationCounts; 3] {
     let counts = |fua_writes, flushes| OperationCounts {
         writes: WRITES,

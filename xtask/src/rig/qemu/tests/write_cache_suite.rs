@@ -149,7 +149,7 @@ pub fn mounted(guest: &mut Guest) -> anyhow::Result<()> {
         };
         ["off", "on", "unchanged"].map(count)
     };
-    // What cannot be switched is tested as found.
+    // A cache that cannot be switched is tested as found.
     ensure!(settings(&document) == [0, 0, 3], "{:?}", settings(&document));
     ensure!(
         document["skipped"].as_array().is_some_and(|skipped| skipped.len() == 3),

@@ -31,7 +31,7 @@ use crate::signals::STOP;
 const ROUND_TRIPS: usize = 200;
 const CONNECTIONS: usize = 25;
 const CONNECTION_TIME_MAX: Duration = Duration::from_secs(2);
-/// For placement groups that serve nothing yet.
+/// The wait for placement groups that serve nothing yet.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Names of each OSD that are compared with what the monitors compute.
 const CHECKED_NAMES: usize = 3;
@@ -47,7 +47,7 @@ pub struct Bench {
     copies: u64,
     /// Its drive, if that is here.
     local: Option<(String, DeviceNumber)>,
-    /// What the passes measured, by the tests of the plan.
+    /// The results of the passes, in the order of the plan's tests.
     measured: Vec<Measured>,
 }
 
@@ -56,7 +56,7 @@ pub struct Bench {
 struct Measured {
     result: Option<TestResult>,
     counted: Option<PerfDifference>,
-    /// What the kernel counted for its drive.
+    /// The kernel's counters for the OSD's drive.
     disk: Option<Counters>,
 }
 
@@ -166,7 +166,7 @@ impl Bench {
         Ok(())
     }
 
-    /// How long connections to its port take; `None` if that cannot be reached directly.
+    /// The time that connections to its port take; `None` if that cannot be reached directly.
     fn connections(&self) -> Option<LatencySummary> {
         let socket = self.facts.front_socket()?;
         let connect = || {

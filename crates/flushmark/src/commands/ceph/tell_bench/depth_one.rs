@@ -1,4 +1,4 @@
-//! What a commit costs on an OSD, from an earlier `flushmark ceph osds`.
+//! The cost of a commit on an OSD, from an earlier `flushmark ceph osds`.
 
 use ceph::osd_bench::{ComparedWith, DepthOne};
 use measurement::{RunDocument, TestResult};

@@ -1,4 +1,4 @@
-//! What was watched so far: sums, rates second by second, and the slowest second.
+//! The record of a watch so far: sums, rates second by second, and the slowest second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

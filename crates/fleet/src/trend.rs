@@ -15,6 +15,8 @@ pub struct Trend {
     /// The drive's serial number or, without one, the target.
     pub drive: String,
     pub model: Option<String>,
+    /// The target of the newest run.
+    pub target: String,
     pub suite: String,
     pub test: String,
     /// Oldest first.
@@ -67,6 +69,7 @@ fn trend(of: Series<'_>, mut runs: Vec<&Summary>, headers: &BTreeMap<RunId, RunD
         [drive] => drive.model.clone(),
         _ => None,
     });
+    let target = runs.last().map_or("", |run| &run.target).to_owned();
     let mut known = BTreeMap::new();
     let points = runs.iter().filter_map(|run| {
         let headline = run.headline.as_ref()?;
@@ -82,6 +85,7 @@ fn trend(of: Series<'_>, mut runs: Vec<&Summary>, headers: &BTreeMap<RunId, RunD
         host: host.map(str::to_owned),
         drive: drive.to_owned(),
         model,
+        target,
         suite: suite.to_owned(),
         test: test.to_owned(),
         points,

@@ -1,5 +1,9 @@
 // Latency from run to run, with a line where a fact changed.
 
+// All times on these pages are in UTC.
+const TWO_DAYS_MS = 2 * 86400e3;
+const minute = (ms) => new Date(ms).toISOString().slice(0, 16).replace("T", " ");
+
 charts.trend = (data, theme, width) => {
   const figures = [
     { name: "half within", of: (point) => point.p50_us },
@@ -8,14 +12,15 @@ charts.trend = (data, theme, width) => {
   const names = figures.map((figure) => figure.name);
   const all = data.points.flatMap((point) => figures.map((figure) => figure.of(point)));
   const changes = data.points.filter((point) => point.change !== null);
+  const spanMs = data.points.at(-1).at_ms - data.points[0].at_ms;
+  const when = spanMs < TWO_DAYS_MS ? (ms) => minute(ms).slice(5) : (ms) => minute(ms).slice(0, 10);
   return {
     ...base(theme),
     legend: legend(theme, names, width),
     grid: grid({ top: legendHeight(names, width) + 22, right: 40 }),
     xAxis: axis(theme, {
       type: "time",
-      // All times on these pages are in UTC.
-      axisLabel: { formatter: (ms) => new Date(ms).toISOString().slice(0, 10) },
+      axisLabel: { formatter: when },
       splitLine: { show: false },
       splitNumber: Math.max(2, Math.floor(width / 160)),
     }),
@@ -46,7 +51,7 @@ charts.trend = (data, theme, width) => {
         const point = data.points[under[0].dataIndex];
         const lines = figures.map((figure, index) => ({ colour: colour(theme, index), name: figure.name, value: latency(figure.of(point)) }));
         const changed = point.change === null ? [] : [{ name: `(${point.change}) ${point.changed}`, value: "" }];
-        return tip(`${point.run}, ${new Date(point.at_ms).toISOString().slice(0, 16).replace("T", " ")}`, [...lines, ...changed]);
+        return tip(`${point.run}, ${minute(point.at_ms)}`, [...lines, ...changed]);
       },
     },
   };

@@ -9,9 +9,9 @@
 //! **Why no input is slow.** A pass over a fresh partition either advances its depth, by at least a
 //! byte and usually by the bytes of a window, or splits it. It reads what all keys share and at
 //! most 32 bytes of a key beyond that, so each byte of a key is read at most about 32 times, and
-//! most bytes once. If a sample is not representative, the split is uneven; after [`STRIKES`] such
-//! passes the partition is sorted with std's comparison sort. Small partitions need no sample: all
-//! of their keys are read ([`partition::fill`]).
+//! most bytes once. If a sample is not representative, the split is uneven; after more than
+//! [`STRIKES`] such passes the partition is sorted with std's comparison sort. Small partitions need
+//! no sample: all of their keys are read ([`partition::fill`]).
 
 use std::ops::Range;
 

@@ -99,6 +99,7 @@ mod tests {
             host: Some("db1".to_owned()),
             drive: "S1".to_owned(),
             model: None,
+            target: "/srv".to_owned(),
             suite: "check".to_owned(),
             test: "write + fsync".to_owned(),
             points: p50s_us.iter().enumerate().map(point).collect(),

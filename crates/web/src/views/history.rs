@@ -115,11 +115,12 @@ fn title(query: &Query) -> String {
     }
 }
 
-/// `db1, Samsung 980 1 TB S1234: check`.
+/// `db1, Samsung 980 1 TB S1234: check`, or `db1, /srv/db (S1234): check` of an unknown model.
 fn name(trend: &Trend) -> String {
     let drive = match &trend.model {
         Some(model) => format!("{model} {}", trend.drive),
-        None => trend.drive.clone(),
+        None if trend.drive == trend.target => trend.target.clone(),
+        None => format!("{} ({})", trend.target, trend.drive),
     };
     let host = trend.host.as_deref().map(|host| format!("{host}, ")).unwrap_or_default();
     format!("{host}{drive}: {}, {}", trend.suite, trend.test)

@@ -75,9 +75,10 @@ impl Root {
     pub fn command(&self, script: &str) -> anyhow::Result<Command> {
         let mut command = Command::new("unshare");
         // Mounted on itself, because flushmark looks for the mount of its target, and there is none
-        // in a plain directory.
-        let enter = "mount --bind \"$0\" \"$0\" && mount -t proc proc \"$0/proc\" && \
-                     mount -t tmpfs tmpfs \"$0/tmp\" && exec chroot \"$0\" sh -c \"$1\"";
+        // in a plain directory. `script` needs terminals.
+        let enter = "mount --bind \"$0\" \"$0\" && cd \"$0\" && mount -t proc proc proc && \
+                     mount -t tmpfs tmpfs tmp && mount -t devpts -o ptmxmode=666 devpts dev/pts && \
+                     mount --bind dev/pts/ptmx dev/ptmx && exec chroot . sh -c \"$1\"";
         command
             .args(["--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"])
             .args(["sh", "-c", enter, text(self.path())?, script])

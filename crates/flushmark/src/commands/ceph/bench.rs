@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use compare::{Comparison, Group};
 use measurement::RunDocument;
-use report::{Figures, Look};
+use report::Figures;
 use workload::{Plan, TargetName, Work};
 
 use super::super::measure::Measurement;
-use super::super::{look_of, print, run as run_command};
+use super::super::{look, print, run as run_command};
+use crate::args::DetailArgs;
 use crate::args::ceph::{AccessArgs, BenchArgs, CacheChoice};
 use crate::args::export::PrintFormat;
 use crate::args::group::GroupArgs;
@@ -39,7 +40,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
             }
             print("\n")?;
             let (with, verdict) = measure(args, &plan, TargetName::Image(&on))?;
-            compare(&without, &with, &look_of(args.common.detail))?;
+            compare(&without, &with, args.common.detail)?;
             Ok(verdict)
         }
     }
@@ -119,11 +120,12 @@ fn expect_text(args: &BenchArgs) -> anyhow::Result<()> {
 
 /// With the cache, a write without a sync is not a commit, so all figures of that run exist in the
 /// other one too: it is the baseline.
-fn compare(without: &RunDocument, with: &RunDocument, look: &Look) -> anyhow::Result<()> {
+fn compare(without: &RunDocument, with: &RunDocument, wanted: DetailArgs) -> anyhow::Result<()> {
     let group = |label: &str, document| Group { label: label.to_owned(), runs: vec![document] };
     let candidates = [group("librbd's cache off", without)];
     let comparison = Comparison::of(&group("librbd's cache on", with), &candidates, "");
-    print(&format!("\n{}", report::compare_page(&comparison, Figures::Leading, look)))
+    let figures = if wanted.verbose { Figures::Leading } else { Figures::Rate };
+    print(&format!("\n{}", report::compare_page(&comparison, figures, &look())))
 }
 
 #[cfg(test)]

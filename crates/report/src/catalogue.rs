@@ -41,9 +41,11 @@ pub fn catalogue(drives: &[Listed<'_>], look: &Look) -> String {
             Origin::Published => line.drive.name.clone(),
             Origin::Own => format!("{} (own)", line.drive.name),
         })
-        .with(Column::left("protected"), |line| line.drive.power_loss_protection.label())
-        .with(Column::right("rows").may_drop(2), |line| line.drive.rows().count().to_string())
-        .with(Column::right("sources").may_drop(1), |line| line.drive.sources().len().to_string())
+        .with(Column::left("protected").may_drop(1), |line| {
+            line.drive.power_loss_protection.label()
+        })
+        .with(Column::right("rows").may_drop(3), |line| line.drive.rows().count().to_string())
+        .with(Column::right("sources").may_drop(2), |line| line.drive.sources().len().to_string())
         .with(Column::right("best commit"), |line| {
             let mark = if line.is_doubtful { "?" } else { "" };
             line.best_us.map(|us| format!("{mark}{}", latency(us)))

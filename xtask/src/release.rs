@@ -34,6 +34,9 @@ pub use portable::Programs;
 /// The Debian packages that packages are made with.
 pub const PACKAGES: [&str; 4] = ["binutils", "dpkg-dev", "python3-venv", "rpm"];
 
+/// The file with the checksums.
+const SUMS: &str = "SHA256SUMS";
+
 /// The crates of the programs.
 const PROGRAMS: [&str; 2] = ["flushmark", "prefixsort-cli"];
 
@@ -73,7 +76,7 @@ impl Release {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("cannot create {}", directory.display()))?;
         let dependencies = Dependencies::of(&PROGRAMS)?;
-        let bom = directory.join(format!("flushmark-{}.cdx.json", self.version));
+        let bom = directory.join(self.bom_name());
         write(&bom, &bom::document(&dependencies, self)?)?;
         let work = work()?;
         let root = tree::stage(work.path(), programs, &dependencies, self)?;
@@ -82,8 +85,26 @@ impl Release {
         let archive = self.archive(&root, directory)?;
         let names = [&bom, &deb, &rpm, &archive].map(|path| name(path));
         let sums = in_directory(directory, "sha256sum", &names)?;
-        write(&directory.join("SHA256SUMS"), &sums)?;
+        write(&directory.join(SUMS), &sums)?;
         Ok(Packages { deb, rpm, archive, sums })
+    }
+
+    /// The packages that [`Release::pack`] has made in a directory. An error if they are of another
+    /// version, or not as they were made.
+    pub fn packed(&self, directory: &Path) -> anyhow::Result<Packages> {
+        in_directory(directory, "sha256sum", &["--check", "--quiet", SUMS])?;
+        let sums = std::fs::read_to_string(directory.join(SUMS))
+            .with_context(|| format!("cannot read {SUMS}"))?;
+        let file = |name: String| {
+            anyhow::ensure!(sums.contains(&name), "{SUMS} lists no {name}");
+            Ok(directory.join(name))
+        };
+        Ok(Packages {
+            deb: file(debian::file_name(self))?,
+            rpm: file(rpm::file_name(self))?,
+            archive: file(format!("{}.tar.gz", self.archive_name()))?,
+            sums,
+        })
     }
 
     /// Makes only the package for Debian.
@@ -96,9 +117,19 @@ impl Release {
         debian::pack(&root, self, directory)
     }
 
+    /// The list of crates for scanners.
+    pub fn bom_name(&self) -> String {
+        format!("flushmark-{}.cdx.json", self.version)
+    }
+
+    /// The archive, and the directory in it.
+    fn archive_name(&self) -> String {
+        format!("flushmark-{}-{}", self.version, portable::TARGET)
+    }
+
     /// The programs and their files without a package manager: unpacked into `/usr/local`, it works.
     fn archive(&self, root: &Path, directory: &Path) -> anyhow::Result<PathBuf> {
-        let name = format!("flushmark-{}-{}", self.version, portable::TARGET);
+        let name = self.archive_name();
         let archive = directory.join(format!("{name}.tar.gz"));
         let (date, renamed) =
             (format!("--mtime=@{}", self.date.as_second()), format!("--transform=s,^\\.,{name},"));

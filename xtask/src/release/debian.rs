@@ -69,9 +69,13 @@ fi
     ),
 ];
 
+pub fn file_name(release: &Release) -> String {
+    format!("flushmark_{}-1_amd64.deb", release.version)
+}
+
 /// Makes the package of a tree.
 pub fn pack(root: &Path, release: &Release, directory: &Path) -> anyhow::Result<PathBuf> {
-    let package = directory.join(format!("flushmark_{}-1_amd64.deb", release.version));
+    let package = directory.join(file_name(release));
     let control = root.join("DEBIAN");
     fs::create_dir_all(&control).with_context(|| format!("cannot create {}", control.display()))?;
     let packed = fill(&control, root, release).and_then(|()| build(root, release, &package));

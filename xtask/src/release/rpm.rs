@@ -10,6 +10,10 @@ use anyhow::{Context as _, ensure};
 use super::tree::{DOCS, SETTINGS, files};
 use super::{Release, path, write};
 
+pub fn file_name(release: &Release) -> String {
+    format!("flushmark-{}-1.x86_64.rpm", release.version)
+}
+
 /// Makes the package of a tree; `work` gets what is needed only meanwhile.
 pub fn pack(
     root: &Path,
@@ -34,7 +38,7 @@ pub fn pack(
         .context("cannot start rpmbuild")?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "rpmbuild ended with {}: {}", output.status, said.trim());
-    let name = format!("flushmark-{}-1.x86_64.rpm", release.version);
+    let name = file_name(release);
     let package = directory.join(&name);
     fs::copy(top.join("RPMS/x86_64").join(&name), &package)
         .with_context(|| format!("rpmbuild made no {name}"))?;

@@ -13,7 +13,7 @@ mod debian_root;
 mod shells;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
@@ -44,6 +44,11 @@ const OLDER: &str = "0.0.1";
 
 #[derive(Debug, Default, clap::Args)]
 pub struct Options {
+    /// Test the packages in this directory, made of this commit by `cargo xtask package`, instead of
+    /// making them
+    #[arg(long, value_name = "DIR")]
+    pub packages: Option<PathBuf>,
+
     /// Only tests whose names contain this, such as `rpm` or `bookworm`
     #[arg(value_name = "NAME")]
     pub filter: Option<String>,
@@ -53,10 +58,17 @@ pub struct Options {
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     packages::install(&release::PACKAGES)?;
     let release = Release::of_source()?;
-    let programs = Programs::build()?;
-    let directory = target_directory().join("packages");
     let work = tempfile::tempdir().context("cannot make a directory for the rig")?;
-    let packages = release.pack(&programs, &directory)?;
+    let (programs, packages, directory) = if let Some(directory) = &options.packages {
+        let packages = release.packed(directory)?;
+        let programs = unpacked(&packages, &work.path().join("programs"))?;
+        (programs, packages, directory.clone())
+    } else {
+        let directory = target_directory().join("packages");
+        let programs = Programs::build()?;
+        let packages = release.pack(&programs, &directory)?;
+        (programs, packages, directory)
+    };
     let older = Release { version: OLDER.to_owned(), ..release.clone() };
     let older = older.pack_deb(&programs, &work.path().join("older"))?;
     let mut outcome = Outcome::default();
@@ -88,7 +100,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     test("a scanner reads the list of crates", &mut || scan(&directory, &release));
     test("the rpm has the files of the deb", &mut || compare_files(&packages));
     test("the rpm installs, and leaves nothing", &mut || install_rpm(&packages, work.path()));
-    test("the archive runs where it is unpacked", &mut || unpack(&packages, work.path()));
+    test("the archive runs where it is unpacked", &mut || run_unpacked(&packages, work.path()));
     test("prefixsort is ready for the registry of crates", &mut || {
         let options =
             ["publish", "--dry-run", "--quiet", "--allow-dirty", "--package", "prefixsort"];
@@ -142,7 +154,7 @@ fn check_pages(packages: &Packages, work: &Path) -> anyhow::Result<()> {
 
 fn scan(directory: &Path, release: &Release) -> anyhow::Result<()> {
     let python = packages::python("scanner", &SCANNER)?.join("python");
-    let list = directory.join(format!("flushmark-{}.cdx.json", release.version));
+    let list = directory.join(release.bom_name());
     let script = "
 import sys
 from cyclonedx.schema import SchemaVersion
@@ -208,16 +220,23 @@ fn install_rpm(packages: &Packages, work: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn unpack(packages: &Packages, work: &Path) -> anyhow::Result<()> {
-    let directory = work.join("local");
-    std::fs::create_dir_all(&directory)?;
-    let directory = text(&directory)?;
-    let options = ["--strip-components=1", "--directory", directory, "--extract", "--file"];
+/// Unpacks the archive, as a user does into `/usr/local`.
+fn unpacked(packages: &Packages, directory: &Path) -> anyhow::Result<Programs> {
+    std::fs::create_dir_all(directory)?;
+    let options = ["--strip-components=1", "--directory", text(directory)?, "--extract", "--file"];
     output("tar", &[&options[..], &[text(&packages.archive)?]].concat())?;
-    let program = format!("{directory}/bin/flushmark");
-    let check = output(&program, &["check", "sim:consumer-nvme", "--quiet"])?;
+    let program = |name: &str| directory.join("bin").join(name);
+    Ok(Programs { flushmark: program("flushmark"), prefixsort: program("prefixsort") })
+}
+
+fn run_unpacked(packages: &Packages, work: &Path) -> anyhow::Result<()> {
+    let directory = work.join("local");
+    let programs = unpacked(packages, &directory)?;
+    let check = output(text(&programs.flushmark)?, &["check", "sim:consumer-nvme", "--quiet"])?;
     ensure!(check.contains("sim:consumer-nvme"), "{check}");
-    output("test", &["-f", &format!("{directory}/share/man/man1/flushmark-check.1.gz")]).map(drop)
+    let page = directory.join("share/man/man1/flushmark-check.1.gz");
+    ensure!(page.is_file(), "{} is missing", page.display());
+    Ok(())
 }
 
 /// Installs an older version, then this one, uses it and removes it with all that it has left.

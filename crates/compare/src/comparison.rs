@@ -208,7 +208,10 @@ impl fmt::Display for Undecided {
             Undecided::Chance { tests } => {
                 write!(f, "the interval excludes 1, but among {tests} tests some do by chance")
             }
-            Undecided::NoSeries => write!(f, "a run has no series, so its variation is unknown"),
+            Undecided::NoSeries => write!(
+                f,
+                "a run has no figures per second (an import, or too short), so its variation is unknown"
+            ),
             Undecided::NotInSeries => {
                 write!(f, "the series does not have this figure, so its variation is unknown")
             }

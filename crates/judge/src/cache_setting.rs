@@ -44,7 +44,7 @@ impl Pair<'_> {
     }
 
     fn is_random(&self) -> bool {
-        self.on.workload.pattern.is_some_and(Pattern::is_random)
+        is_random(self.on)
     }
 
     /// A small write at depth 1 by one job, synced each time if at all.
@@ -53,17 +53,33 @@ impl Pair<'_> {
         (work.depth, work.jobs, work.sync_every) == (1, 1, 1) && work.block_bytes <= SMALL_BYTES_MAX
     }
 
-    /// `4 KiB write + fsync, sequential, depth 128`.
     fn name(&self) -> String {
-        let mut name = operation_name(self.on);
-        if !self.is_random() {
-            name += ", sequential";
-        }
-        if self.on.workload.depth > 1 {
-            name += &format!(", depth {}", self.on.workload.depth);
-        }
-        name
+        name(self.on)
     }
+}
+
+fn is_random(result: &TestResult) -> bool {
+    result.workload.pattern.is_some_and(Pattern::is_random)
+}
+
+/// `4 KiB write + fsync, sequential, depth 128`.
+fn name(result: &TestResult) -> String {
+    let mut name = operation_name(result);
+    if !is_random(result) {
+        name += ", sequential";
+    }
+    if result.workload.depth > 1 {
+        name += &format!(", depth {}", result.workload.depth);
+    }
+    name
+}
+
+/// A test's name in evidence about the setting of the write cache: `4 KiB write + fsync, depth 128,
+/// cache on`. `None` if the setting was left as it was found.
+pub fn name_under_setting(result: &TestResult) -> Option<String> {
+    let setting = result.workload.write_cache;
+    (setting != WriteCache::Unchanged)
+        .then(|| format!("{}, cache {}", name(result), setting.name()))
 }
 
 /// The direction of the verdict.
@@ -331,10 +347,12 @@ impl Verdict<'_> {
     }
 }
 
+fn in_evidence(result: &TestResult) -> String {
+    name_under_setting(result).unwrap_or_else(|| name(result))
+}
+
 fn sides(pair: &Pair<'_>) -> [Evidence; 2] {
-    [(pair.off, "off"), (pair.on, "on")].map(|(result, setting)| {
-        Evidence::number(format!("{}, cache {setting}", pair.name()), rate(result), "IOPS")
-    })
+    [pair.off, pair.on].map(|result| Evidence::number(in_evidence(result), rate(result), "IOPS"))
 }
 
 /// Whole operations per second from 100 on, two decimals below.
@@ -344,10 +362,10 @@ fn rate(result: &TestResult) -> f64 {
 
 /// The write amplification under each setting, if the drive counts what it writes to flash.
 fn amplification(pair: &Pair<'_>) -> Vec<Evidence> {
-    [(pair.off, "off"), (pair.on, "on")]
+    [pair.off, pair.on]
         .into_iter()
-        .filter_map(|(result, setting)| {
-            let what = format!("{}, cache {setting}: write amplification", pair.name());
+        .filter_map(|result| {
+            let what = format!("{}: write amplification", in_evidence(result));
             Some(Evidence::number(what, rounded(write_amplification(result)?), ""))
         })
         .collect()

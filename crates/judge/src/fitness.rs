@@ -39,10 +39,7 @@ fn judge(case: &Case<'_>, used: Use) -> Fitness {
         Use::General => general(case),
     };
     let Some(Judged { claims, mut because }) = judged else {
-        return Fitness {
-            grade: Grade::Unknown,
-            because: "No small write with a sync was measured.".to_owned(),
-        };
+        return Fitness { grade: Grade::Unknown, because: not_measured(case).to_owned() };
     };
     if let Some(swing) = undecided(&claims) {
         return Fitness { grade: Grade::Unknown, because: swing };
@@ -54,6 +51,15 @@ fn judge(case: &Case<'_>, used: Use) -> Fitness {
         because.push_str("; provided that its host honours flushes");
     }
     Fitness { grade: decisive(&claims, |claim| claim.grade), because: capitalised(&because) + "." }
+}
+
+/// The reason why there is no grade.
+fn not_measured(case: &Case<'_>) -> &'static str {
+    if case.results.iter().any(|result| result.commits_per_s.is_some()) {
+        "No test is a single small write with its sync."
+    } else {
+        "No small write with a sync was measured."
+    }
 }
 
 /// A grade before it is weighed against the noise.

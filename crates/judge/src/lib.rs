@@ -58,6 +58,7 @@ mod wording;
 mod tests;
 
 pub use audit::audit;
+pub use cache_setting::name_under_setting;
 pub use case::Case;
 pub use catalogue_entry::{EntryDetails, NotAnEntry, catalogue_entry};
 pub use cluster::{

@@ -740,12 +740,20 @@ impl TestResult {
         }
     }
 
-    /// How far the test is from the one that stands for a whole run, which is one commit at a time
-    /// of 4 KiB, the smallest block of a database or journal. The lowest is the closest.
+    /// The distance of the test from the one that stands for a whole run, which is one commit at a
+    /// time of 4 KiB, the smallest block of a database or journal. The lowest is the closest.
     pub fn distance_from_a_commit(&self) -> impl Ord + use<> {
         const BLOCK: u64 = 4096;
         let work = &self.workload;
-        (self.commits_per_s.is_none(), work.depth * work.jobs != 1, work.block_bytes != BLOCK)
+        let is_single = work.depth * work.jobs == 1 && work.sync_every <= 1;
+        (self.commits_per_s.is_none(), !is_single, work.block_bytes != BLOCK)
+    }
+
+    /// The index of the result that stands for a run in lists and on cards: of those with latencies,
+    /// the first with the least [`TestResult::distance_from_a_commit`].
+    pub fn leading(results: &[TestResult]) -> Option<usize> {
+        let timed = (0..results.len()).filter(|&at| results[at].headline_us().is_some());
+        timed.min_by_key(|&at| results[at].distance_from_a_commit())
     }
 
     /// The latency that an application waits for: commit latency if there is any, else write

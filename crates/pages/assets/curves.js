@@ -69,6 +69,8 @@ charts.curves = (data, theme, width, height) => {
       // The text is on the side where there is room.
       align: panel.mark.at > last / 2 ? "right" : "left",
       padding: [0, 6],
+      // Above the line and its points.
+      backgroundColor: theme.ground,
       color: theme.text,
       fontSize: 12,
       fontWeight: 600,

@@ -23,6 +23,8 @@ charts.trend = (data, theme, width) => {
       axisLabel: { formatter: when },
       splitLine: { show: false },
       splitNumber: Math.max(2, Math.floor(width / 160)),
+      // No label twice.
+      minInterval: spanMs < TWO_DAYS_MS ? 60e3 : 86400e3,
     }),
     yAxis: logAxis(theme, Math.min(...all), Math.max(...all), latency),
     useUTC: true,

@@ -8,7 +8,6 @@ use unseen::masked;
 use workload::number::{latency, number};
 
 use crate::charts::percentiles;
-use crate::leading::leading;
 use crate::sections::{head, verdict};
 use crate::{Run, naming};
 
@@ -46,7 +45,7 @@ pub fn card(run: &Run<'_>) -> String {
     let document = run.document;
     let drive = masked(&naming::drive(run)).to_string();
     let place = masked(&head::place_line(document, run.host.as_deref())).to_string();
-    let leading = leading(&document.results);
+    let leading = TestResult::leading(&document.results).map(|at| &document.results[at]);
     let grades: Vec<(Use, &Fitness)> = Use::ALL
         .into_iter()
         .filter_map(|fit_for| Some((fit_for, document.fitness.get(&fit_for)?)))

@@ -9,18 +9,29 @@ pub(crate) fn test_of(evidence: &Evidence, results: &[TestResult]) -> Option<usi
     evidence.value.as_f64()?;
     let mut found: Option<(usize, usize)> = None;
     for (index, result) in results.iter().enumerate() {
-        // Tests of OSDs all do the same; their names show which OSD did it.
-        let did = match result.osd {
-            Some(_) => result.test.clone(),
-            None => judge::operation_name(result),
+        let names_it = |did: &String| {
+            let rest = evidence.what.strip_prefix(did);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ',', ':']))
         };
-        let names_it =
-            evidence.what.strip_prefix(&did).is_some_and(|rest| rest.starts_with([' ', ',', ':']));
-        if names_it && found.is_none_or(|(_, length)| did.len() > length) {
+        let Some(did) = descriptions(result).into_iter().filter(names_it).next_back() else {
+            continue;
+        };
+        if found.is_none_or(|(_, length)| did.len() > length) {
             found = Some((index, did.len()));
         }
     }
     found.map(|(index, _)| index)
+}
+
+/// The words by which findings call a test, the longest last.
+fn descriptions(result: &TestResult) -> Vec<String> {
+    // Tests of OSDs all do the same; their names show which OSD did it.
+    if result.osd.is_some() {
+        return vec![result.test.clone()];
+    }
+    let mut all = vec![judge::operation_name(result)];
+    all.extend(judge::name_under_setting(result));
+    all
 }
 
 #[cfg(test)]
@@ -34,6 +45,19 @@ mod tests {
         assert_eq!(of("osd.1: write p50"), Some(2));
         assert_eq!(of("osd.12: write p50"), Some(24));
         assert_eq!(of("4 KiB write p50"), None);
+    }
+
+    #[test]
+    fn evidence_about_the_write_cache_links_to_the_test_under_that_setting() {
+        let results = samples::suite("write-cache", 15.0, 1700.0);
+        let of = |what: &str| {
+            let index = test_of(&Evidence::number(what, 1.0, "IOPS"), &results)?;
+            Some((results[index].workload.write_cache, results[index].workload.depth))
+        };
+        use workload::WriteCache::{Off, On};
+        assert_eq!(of("4 KiB write + fsync, cache on"), Some((On, 1)));
+        assert_eq!(of("4 KiB write + fsync, cache off"), Some((Off, 1)));
+        assert_eq!(of("4 KiB write + fsync, depth 128, cache on"), Some((On, 128)));
     }
 
     #[test]

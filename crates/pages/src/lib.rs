@@ -40,7 +40,6 @@ pub mod naming;
 
 mod evidence;
 mod fold;
-mod leading;
 mod prose;
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub(crate) mod verdict;
 use maud::{Markup, html};
 use measurement::RunDocument;
 
+use crate::charts::Chart;
 use crate::charts::figure::Figures;
 use crate::fold::fold;
 use crate::heading::{Level, Look};
@@ -129,13 +130,15 @@ fn run(place: &RunSection<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let mut all = if osds::are_measured(results) { Vec::new() } else { answer::figures(place) };
     let picture = (!all.is_empty()).then(|| all.remove(0));
+    let rates = picture.as_ref().filter(|figure| matches!(figure.chart, Chart::CommitRates(_)));
+    let verdict = verdict::section(place, rates.map(|figure| figure.summary.as_str()));
     let answer = answer::section(place, picture, figures);
     let overview = overview::section(place, figures);
     let others = answer::others(place, all, figures);
     let tests = tests::section(place, figures);
     let traces = traces::section(place, figures);
     let parts = html! {
-        (verdict::section(place))
+        (verdict)
         (answer)
         (overview)
         (others)
@@ -373,7 +376,7 @@ mod golden {
         let html = content(&runs).markup.into_string();
         let deciding =
             html.split("<p class=\"deciding\">").nth(1).unwrap().split("</p>").next().unwrap();
-        insta::assert_snapshot!(deciding, @"Undecided: “after” was measured 1.99× faster than “before &lt;b&gt;”, but a run has no series, so its variation is unknown. Answer from write + fsync. Of 8 tests: 8 undecided.");
+        insta::assert_snapshot!(deciding, @"Undecided: “after” was measured 1.99× faster than “before &lt;b&gt;”, but a run has no figures per second (an import, or too short), so its variation is unknown. Judged by write + fsync. Of 8 tests: 8 undecided.");
         let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("no {text}"));
         let order = [
             at("Side by side</h2>"),

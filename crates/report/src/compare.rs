@@ -146,6 +146,9 @@ fn style(direction: Option<Direction>, look: &Look) -> anstyle::Style {
     }
 }
 
+/// Tests named in a line.
+const NAMED_MAX: usize = 4;
+
 /// A line on what the brief page leaves out: the facts that differ, and tests not compared.
 fn left_out(view: &ComparisonView<'_>, look: &Look) -> String {
     let mut parts = Vec::new();
@@ -154,10 +157,20 @@ fn left_out(view: &ComparisonView<'_>, look: &Look) -> String {
         parts.push(format!("Also different: {}", facts.join(", ")));
     }
     let tests: Vec<String> = view.unpaired().into_iter().map(|(test, _)| test).collect();
-    if !tests.is_empty() {
-        parts.push(format!("Not compared: {}", tests.join(", ")));
+    let named = &tests[..tests.len().min(NAMED_MAX)];
+    if !named.is_empty() {
+        let others = match tests.len() - named.len() {
+            0 => String::new(),
+            others => format!("; and {others} more"),
+        };
+        parts.push(format!("Not compared: {}{others}", named.join("; ")));
     }
-    parts.push("Latencies, intervals and remarks: -v".to_owned());
+    if !view.against.tests.is_empty() {
+        parts.push("Latencies, intervals and remarks: -v".to_owned());
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
     format!("\n{}", look.hanging_in(look.palette.faint, "  ", &(parts.join(". ") + ".")))
 }
 

@@ -3,7 +3,7 @@
 use measurement::{RunDocument, Source, TestResult};
 use store::{DriveName, ListDocument, State, StoredRun, Summary};
 use workload::number::latency;
-use workload::{Table, suites};
+use workload::{Table, TargetName, suites};
 
 use crate::check::check_page;
 use crate::columns::{Cell, Column, Columns};
@@ -135,7 +135,12 @@ fn when(run: &Summary) -> String {
 }
 
 /// The drives' models, or the target as given if they are unknown.
+/// The drive's model, or the target; of a modelled drive the target, so that nobody takes it for a
+/// measured one.
 fn where_it_ran(run: &Summary) -> String {
+    if let TargetName::Model(_) = TargetName::parse(&run.target) {
+        return harmless(&run.target);
+    }
     let models: Vec<String> = run
         .drives
         .iter()

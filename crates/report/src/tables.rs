@@ -11,6 +11,8 @@ mod tests;
 mod wal;
 mod write_cache;
 
+pub use wal::answer as wal_answer;
+
 use measurement::{RunDocument, TestResult};
 use workload::number::latency;
 use workload::{Plan, Table};

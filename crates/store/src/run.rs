@@ -189,12 +189,6 @@ pub struct Headline {
 }
 
 impl Headline {
-    /// The position of the test whose latency stands for a run.
-    pub(crate) fn position(results: &[TestResult]) -> Option<usize> {
-        let timed = (0..results.len()).filter(|&at| results[at].headline_us().is_some());
-        timed.min_by_key(|&at| results[at].distance_from_a_commit())
-    }
-
     /// `None` for a test without latencies.
     pub(crate) fn of(result: &TestResult) -> Option<Headline> {
         let latency = result.headline_us()?;

@@ -140,7 +140,7 @@ fn log_grade(document: &RunDocument) -> Option<&'static str> {
 }
 
 fn headline(results: &[TestResult]) -> Option<i64> {
-    Headline::position(results).map(|position| position as i64)
+    TestResult::leading(results).map(|position| position as i64)
 }
 
 /// Fills the columns that lists show of a run that was stored before they existed.

@@ -90,7 +90,7 @@ fn no_verdict_without_enough_data() {
     insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(1001.0, 30, 2)), @"within noise: the interval includes 1");
     insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(500.0, 4, 2)), @"a single run of 4 s is too short; 5 s or several runs are needed");
     let fio = [imported("fio", vec![result(FSYNC, 500.0, 30, 2)])];
-    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &fio), @"a run has no series, so its variation is unknown");
+    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &fio), @"a run has no figures per second (an import, or too short), so its variation is unknown");
     let mut stalled = result(FSYNC, 1000.0, 30, 2);
     stalled.series.iops = vec![0.0; 30];
     insta::assert_snapshot!(said(&of(1000.0, 30, 1), &[run(vec![stalled])]), @"a run stalled for so long that its rate is a matter of chance");
@@ -276,7 +276,7 @@ fn passes_count_only_if_every_run_has_enough_of_them() {
     few.passes.truncate(4);
     let of_passes = [run(vec![in_passes(1000.0, 1)])];
     let against = against(&of_passes, &[run(vec![few])]);
-    insta::assert_snapshot!(because(figure(&against, Metric::Iops)), @"a run has no series, so its variation is unknown");
+    insta::assert_snapshot!(because(figure(&against, Metric::Iops)), @"a run has no figures per second (an import, or too short), so its variation is unknown");
 }
 
 #[test]

@@ -46,8 +46,13 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         evidence,
         confidence: Confidence::High,
         doubt: None,
-        advice: "Writes through io_uring or libaio avoid the FLUSH: measure them with `--engine \
-                 io_uring` before comparing methods."
-            .to_owned(),
+        advice: if case.is_modelled() {
+            "Writes through io_uring or libaio avoid the FLUSH: `flushmark run write-cache` measures \
+             both."
+        } else {
+            "Writes through io_uring or libaio avoid the FLUSH: measure them with `--engine io_uring` \
+             before comparing methods."
+        }
+        .to_owned(),
     })
 }

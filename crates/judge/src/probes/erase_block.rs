@@ -14,6 +14,9 @@ const REACHED: f64 = 0.85;
 /// If commands have a fixed cost and nothing is copied, the speed approaches its best so slowly
 /// that half a size reaches at least 0.87 of a size at [`REACHED`].
 const HALF: f64 = 0.75;
+/// Copying takes at least as long as flash takes to program a page. What is faster copied nothing,
+/// and its step is that from the cost of a command to the limit of the interface or of the flash.
+const COPY_US_MIN: f64 = 200.0;
 
 pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
     let mut points: Vec<(u64, f64)> = unsynced_writes(results, Pattern::RandWrite)
@@ -61,7 +64,7 @@ pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
         ],
         confidence: Confidence::High,
         doubt: Some(format!(
-            "Only these sizes were tested: it may be anything above {}.",
+            "Sizes between {} and {size} were not tested: it may be one of them.",
             format_bytes(below.0)
         )),
         advice: format!(
@@ -76,7 +79,9 @@ fn step(points: &[(u64, f64)]) -> Option<usize> {
     let best = points.iter().map(|point| point.1).fold(0.0, f64::max);
     let step = (0..points.len())
         .find(|&step| points[step..].iter().all(|point| point.1 >= best * REACHED))?;
-    (step > 0 && points[step - 1].1 <= points[step].1 * HALF).then_some(step)
+    let (bytes, mib_per_s) = points[step.checked_sub(1)?];
+    let us = bytes as f64 / f64::from(1 << 20) / mib_per_s * 1e6;
+    (us >= COPY_US_MIN && mib_per_s <= points[step].1 * HALF).then_some(step)
 }
 
 #[cfg(test)]
@@ -96,5 +101,11 @@ mod tests {
             assert_eq!(step(&points(|bytes| bytes / (fixed + bytes))), None, "{fixed}");
         }
         assert_eq!(step(&points(|_| 100.0)), None);
+        // 18 µs for each command, and a flash that takes 2,500 MiB/s.
+        let limited = |bytes: f64| {
+            let mib = bytes / f64::from(1 << 20);
+            mib / (18e-6 + mib / 6250.0).max(mib / 2500.0)
+        };
+        assert_eq!(step(&points(limited)), None);
     }
 }

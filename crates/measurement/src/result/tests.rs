@@ -210,3 +210,27 @@ fn an_application_waits_for_the_commit_else_for_the_write_else_for_the_read() {
     assert_eq!(committing(100.0).headline_us(), None);
     assert_eq!(committing(0.0).headline_us(), unsynced.write_us);
 }
+
+#[test]
+fn a_single_commit_of_4_kib_stands_for_a_run() {
+    let commit = result(&test(SYNCED), 5.0);
+    let with = |change: &dyn Fn(&mut TestResult)| {
+        let mut other = commit.clone();
+        (other.workload.block_bytes, other.workload.depth, other.workload.jobs) = (4096, 1, 1);
+        other.workload.sync_every = 1;
+        change(&mut other);
+        other
+    };
+    let unsynced = with(&|other| (other.commit_us, other.commits_per_s) = (None, None));
+    let at_depth = with(&|other| other.workload.depth = 8);
+    let large = with(&|other| other.workload.block_bytes = 8192);
+    let (single, untimed) = (with(&|_| ()), with(&|other| other.commit_us = None));
+    let leading = |results: &[&TestResult]| {
+        TestResult::leading(&results.iter().map(|&one| one.clone()).collect::<Vec<_>>())
+    };
+    assert_eq!(leading(&[&unsynced, &at_depth, &large, &single]), Some(3));
+    assert_eq!(leading(&[&unsynced, &at_depth, &large]), Some(2));
+    assert_eq!(leading(&[&unsynced, &at_depth, &at_depth]), Some(1));
+    assert_eq!(leading(&[&untimed, &unsynced]), Some(1));
+    assert_eq!(leading(&[&untimed]), None);
+}

@@ -13,7 +13,6 @@ use crate::charts::figure::{Figure, Figures};
 use crate::charts::{percentiles, positive};
 use crate::fold::fold;
 use crate::heading::{Level, Look};
-use crate::leading::is_commit_alone;
 use crate::table::{Table, or_dash};
 
 /// The conclusion, the curves of the leading test, the differences and grades of several runs;
@@ -35,7 +34,7 @@ pub(super) fn section(places: &[RunSection<'_>], figures: &mut Figures) -> Marku
             figures: report::Figures::Leading,
         })
         .collect();
-    let leading = leading(&pairs);
+    let leading = leading(&comparison, &pairs);
     let picture = leading.and_then(|index| overlaid(index, &pairs[index]));
     let picture = picture.map(|figure| figures.place(figure, PART));
     let more = charts(places, &pairs, leading);
@@ -70,11 +69,12 @@ pub(super) fn section(places: &[RunSection<'_>], figures: &mut Figures) -> Marku
     }
 }
 
-/// The test whose curves stand for a comparison: a commit of a single client if there is one.
-fn leading(pairs: &[Pair<'_>]) -> Option<usize> {
-    let is_commit =
-        |pair: &Pair<'_>| pair.results.iter().all(|(_, result)| is_commit_alone(result));
-    pairs.iter().position(is_commit).or((!pairs.is_empty()).then_some(0))
+/// The test whose curves stand for a comparison: the one that the answer is about, otherwise the
+/// first.
+fn leading(comparison: &Comparison, pairs: &[Pair<'_>]) -> Option<usize> {
+    let headline = comparison.candidates.iter().find_map(|against| against.headline());
+    let is_headline = |pair: &Pair<'_>| headline.is_some_and(|test| test.test == pair.test);
+    pairs.iter().position(is_headline).or((!pairs.is_empty()).then_some(0))
 }
 
 /// More tests in common are not drawn over each other.
@@ -201,7 +201,7 @@ fn summary(names: [&str; 2], lines: &[TestView]) -> Markup {
                 thead {
                     tr {
                         th scope="col" { "test" }
-                        th scope="col" { (baseline) } th scope="col" { (candidate) }
+                        th.number scope="col" { (baseline) } th.number scope="col" { (candidate) }
                         th scope="col" { "difference" } th scope="col" { "significance" }
                     }
                 }
@@ -210,8 +210,12 @@ fn summary(names: [&str; 2], lines: &[TestView]) -> Markup {
                         tr {
                             th scope="row" { @if line.is_further { "· " } (line.name) }
                             td { (dashed(&line.baseline)) } td { (dashed(&line.candidate)) }
-                            td class=[class(line.direction)] { (dashed(&line.difference)) }
-                            td class=[class(line.direction)] { (line.significance) }
+                            @let (better, worse) = (
+                                line.direction == Some(Direction::Better),
+                                line.direction == Some(Direction::Worse),
+                            );
+                            td.words.better[better].worse[worse] { (dashed(&line.difference)) }
+                            td.words.better[better].worse[worse] { (line.significance) }
                         }
                     }
                 }
@@ -229,8 +233,8 @@ fn figures(told: &ComparisonView<'_>) -> Markup {
                 thead {
                     tr {
                         th scope="col" { "test" } th scope="col" { "figure" }
-                        th scope="col" { (baseline) } th scope="col" { (candidate) }
-                        th scope="col" { "ratio" } th scope="col" { "95 % interval" } th scope="col" { "verdict" }
+                        th.number scope="col" { (baseline) } th.number scope="col" { (candidate) }
+                        th.number scope="col" { "ratio" } th.number scope="col" { "95 % interval" } th scope="col" { "verdict" }
                     }
                 }
                 @for (test, figures) in told.tests() {

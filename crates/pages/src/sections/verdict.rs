@@ -7,27 +7,31 @@ use super::RunSection;
 use crate::heading::Look;
 use crate::prose::prose;
 
-/// Findings that are listed below the grades, besides the first.
+/// Findings that are listed below the grades, besides the one that decides.
 const MORE_MAX: usize = 4;
 /// Steps of a grade's gauge.
 pub(crate) const STEPS: usize = 5;
 
 /// The grades with their reasons, and the titles of the findings.
-pub(super) fn section(place: &RunSection<'_>) -> Markup {
+///
+/// `answer` is the sentence of the run's picture; without grades, it is the verdict.
+pub(super) fn section(place: &RunSection<'_>, answer: Option<&str>) -> Markup {
     let document = place.document;
     let grades: Vec<(Use, &Fitness)> = Use::ALL
         .into_iter()
         .filter_map(|fit_for| Some((fit_for, document.fitness.get(&fit_for)?)))
         .collect();
     let known = grades.iter().any(|(_, fitness)| fitness.grade != Grade::Unknown);
+    let answer = answer.filter(|_| !known);
+    let deciding = answer.or_else(|| Some(document.findings.first()?.title.as_str()));
+    // The first finding decides, unless something else does.
+    let above = usize::from(answer.is_none());
     html! {
         section.verdict aria-labelledby=(place.within("verdict")) {
             (place.part("verdict", "Verdict"))
-            @if let Some(finding) = document.findings.first() {
-                p.deciding { (prose(&finding.title)) }
-            }
+            @if let Some(deciding) = &deciding { p.deciding { (prose(deciding)) } }
             @if let (false, Some((_, fitness))) = (known, grades.first()) {
-                p.notice { "No grades: " (prose(&fitness.because)) " " code { "flushmark check" } " grades what storage is fit for." }
+                p.notice { "No grades. " (prose(&fitness.because)) " " code { "flushmark check" } " grades what storage is fit for." }
             } @else if grades.is_empty() {
                 p.notice {
                     "No grades: "
@@ -51,10 +55,10 @@ pub(super) fn section(place: &RunSection<'_>) -> Markup {
             @if let Some(sentence) = grades_under_each_setting(document) {
                 p { (prose(&sentence)) }
             }
-            @let others = document.findings.len().saturating_sub(1);
+            @let others = document.findings.len().saturating_sub(above);
             @if others > 0 {
                 ul.more {
-                    @for (index, finding) in document.findings.iter().enumerate().skip(1).take(MORE_MAX) {
+                    @for (index, finding) in document.findings.iter().enumerate().skip(above).take(MORE_MAX) {
                         li { a href={ "#" (place.within(&format!("finding-{}", index + 1))) } { (prose(&finding.title)) } }
                     }
                     @if others > MORE_MAX {

@@ -148,7 +148,7 @@ pub(super) fn addition(against: &Against) -> String {
     match against.headline() {
         Some(test) if tests > 1 => {
             sentences.push(format!(
-                "Answer from {}. Of {tests} tests: {}.",
+                "Judged by {}. Of {tests} tests: {}.",
                 test.test,
                 Count::of(against).listed()
             ));
@@ -170,6 +170,8 @@ pub(super) fn addition(against: &Against) -> String {
 const DETECTED: f64 = 1.05;
 /// Longer tests are not advised, but several runs.
 const ADVISED_S_MAX: u64 = 3600;
+/// Seconds of a test from which two single runs have an interval.
+const DECIDING_S: u64 = 5;
 /// Number of passes of a test in one run (`ceph osds`).
 const PASSES: u64 = 5;
 
@@ -186,6 +188,13 @@ pub(super) fn advice(baseline: &GroupRecord, against: &Against) -> Option<String
             number(count as f64)
         )
     };
+    if let Verdict::Open { because: Undecided::NoSeries } = figure.verdict {
+        let command = command(baseline, &against.candidate)?;
+        return Some(format!(
+            "To decide, run each test for at least {DECIDING_S} s on both sides: {command} --time \
+             {DECIDING_S}s"
+        ));
+    }
     let interval = figure.interval?;
     let needed = interval.needed_for_5_percent?;
     Some(match interval.from {

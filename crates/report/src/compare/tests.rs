@@ -64,7 +64,7 @@ fn the_page_begins_with_the_answer() {
     let look = Look { columns: 80, ..Look::plain() };
     insta::assert_snapshot!(compare_page(&before_and_after(), Figures::Rate, &look), @"
     B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).
-    Answer from write + fsync. Of 3 tests: 2 faster, 1 the same within 0.8 %. 1 test
+    Judged by write + fsync. Of 3 tests: 2 faster, 1 the same within 0.8 %. 1 test
     has no counterpart and is not compared.
 
       A  before.json  1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
@@ -81,7 +81,7 @@ fn the_page_begins_with_the_answer() {
     let narrow = Look { columns: 60, ..Look::plain() };
     insta::assert_snapshot!(compare_page(&before_and_after(), Figures::Rate, &narrow), @"
     B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).
-    Answer from write + fsync. Of 3 tests: 2 faster, 1 the same
+    Judged by write + fsync. Of 3 tests: 2 faster, 1 the same
     within 0.8 %. 1 test has no counterpart and is not compared.
 
       A  before.json  1 run of check on /var/lib/db, 2026-11-20
@@ -106,7 +106,7 @@ fn the_page_begins_with_the_answer() {
 fn details_follow_when_asked_for() {
     insta::assert_snapshot!(compare_page(&before_and_after(), Figures::Leading, &Look::plain()), @"
     B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).
-    Answer from write + fsync. Of 3 tests: 2 faster, 1 the same within 0.8 %. 1 test has no counterpart
+    Judged by write + fsync. Of 3 tests: 2 faster, 1 the same within 0.8 %. 1 test has no counterpart
     and is not compared.
 
       A  before.json  1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
@@ -292,26 +292,26 @@ fn answers() {
     let before = [run(1700.0, 30, 0.0)];
     insta::assert_snapshot!(said(&before, &[run(800.0, 30, 1.0)]), @"
     B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).
-    Answer from write + fsync. Of 4 tests: 3 faster, 1 the same within 0.8 %.
+    Judged by write + fsync. Of 4 tests: 3 faster, 1 the same within 0.8 %.
     ");
     insta::assert_snapshot!(said(&[run(800.0, 30, 0.0)], &[run(1700.0, 30, 1.0)]), @"
     B commits 2.1× slower than A (95 % interval 2.09 to 2.12×).
-    Answer from write + fsync. Of 4 tests: 3 slower, 1 the same within 0.8 %.
+    Judged by write + fsync. Of 4 tests: 3 slower, 1 the same within 0.8 %.
     ");
     insta::assert_snapshot!(said(&before, &[run(1700.0, 30, 1.0)]), @"
     No difference larger than 0.8 % between B and A (95 % confidence).
-    Answer from write + fsync. Of 4 tests: 4 the same within 0.8 %.
+    Judged by write + fsync. Of 4 tests: 4 the same within 0.8 %.
     ");
     insta::assert_snapshot!(said(&before, &[run(800.0, 4, 1.0)]), @"
     Undecided: B was measured 2.1× faster than A, but a single run of 4 s is too short; 5 s or several runs are needed.
-    Answer from write + fsync. Of 4 tests: 4 undecided.
+    Judged by write + fsync. Of 4 tests: 4 undecided.
     ");
     let mut mixed = run(800.0, 30, 1.0);
     mixed.results[1] = lasting(samples::suite("check", 15.0, 2500.0).remove(1), 30, 1.0);
     mixed.results[2] = lasting(mixed.results[2].clone(), 4, 1.0);
     insta::assert_snapshot!(said(&before, &[mixed]), @"
     B commits 1.47× slower than A (95 % interval 1.46 to 1.48×).
-    Answer from write + fsync. Of 4 tests: 1 slower, 1 faster, 1 the same within 0.8 %, 1 undecided.
+    Judged by write + fsync. Of 4 tests: 1 slower, 1 faster, 1 the same within 0.8 %, 1 undecided.
     ");
     let only = |run: &RunDocument, tests: std::ops::Range<usize>| RunDocument {
         results: run.results[tests].to_vec(),
@@ -397,7 +397,7 @@ fn unsteady(sync_us: f64, seconds: u32) -> RunDocument {
 fn an_open_question_says_what_would_decide_it() {
     insta::assert_snapshot!(said(&[unsteady(1700.0, 6)], &[unsteady(1690.0, 6)]), @"
     Undecided: B commits between 1.81× slower and 1.81× faster than A (95 % interval).
-    Answer from write + fsync. Of 4 tests: 4 undecided.
+    Judged by write + fsync. Of 4 tests: 4 undecided.
     To detect a difference of 5 %, run each test for 1260 s on both sides: flushmark run check /var/lib/db --time 1260s
     ");
     let elsewhere = |mut run: RunDocument| {
@@ -406,7 +406,7 @@ fn an_open_question_says_what_would_decide_it() {
     };
     insta::assert_snapshot!(said(&[unsteady(1700.0, 24)], &[elsewhere(unsteady(1690.0, 24))]), @"
     Undecided: B commits between 10 % slower and 11 % faster than A (95 % interval).
-    Answer from write + fsync. Of 4 tests: 4 undecided.
+    Judged by write + fsync. Of 4 tests: 4 undecided.
     To detect a difference of 5 %, run each test for 210 s on both sides: such as flushmark run check /mnt/new --time 210s
     ");
     // A plan's file is unknown, and a name may need quotes.
@@ -424,7 +424,7 @@ fn an_open_question_says_what_would_decide_it() {
     let several = |levels: [f64; 2]| levels.map(|us| run(us, 5, 0.0));
     insta::assert_snapshot!(said(&several([1500.0, 1900.0]), &several([1600.0, 1800.0])), @"
     Undecided: B commits between 2.2× slower and 2.3× faster than A (95 % interval).
-    Answer from write + fsync. Of 4 tests: 1 the same within 7 %, 3 undecided.
+    Judged by write + fsync. Of 4 tests: 1 the same within 7 %, 3 undecided.
     To detect a difference of 5 %, compare 116 runs per side, joined by commas.
     ");
     // Hours are not advised.
@@ -438,7 +438,7 @@ fn an_open_question_says_what_would_decide_it() {
     }
     insta::assert_snapshot!(said(&wild[..1], &wild[1..]), @"
     Undecided: B commits between 31.9× slower and 33× faster than A (95 % interval).
-    Answer from write + fsync. Of 4 tests: 4 undecided.
+    Judged by write + fsync. Of 4 tests: 4 undecided.
     These runs vary so much that a test must run for more than an hour to detect a difference of 5 %. Compare several runs per side, joined by commas.
     ");
 }
@@ -452,11 +452,11 @@ fn models_are_answered_exactly() {
     };
     insta::assert_snapshot!(said(&of(1700.0), &of(800.0)), @"
     B commits 2.1× faster than A (computed by models, exact).
-    Answer from write + fsync. Of 4 tests: 3 faster, 1 identical.
+    Judged by write + fsync. Of 4 tests: 3 faster, 1 identical.
     ");
     insta::assert_snapshot!(said(&of(1700.0), &of(1700.0)), @"
     B commits exactly as fast as A (computed by models).
-    Answer from write + fsync. Of 4 tests: 4 identical.
+    Judged by write + fsync. Of 4 tests: 4 identical.
     ");
     let page = compare_page(
         &compared(&of(1700.0), &[("b.json", &of(800.0))]),
@@ -521,7 +521,7 @@ fn a_run_that_ended_early_is_inconclusive_with_a_reason() {
     broken.results.truncate(2);
     (broken.results[1].ended, broken.results[1].elapsed_s) = (measurement::Ended::Interrupted, 2.0);
     let comparison = compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[broken.clone()])]);
-    insta::assert_snapshot!(view(&comparison).sentence(), @"Undecided: a run ended early, after 2 s. Answer from write + fsync. Of 2 tests: 1 the same within 0.8 %, 1 undecided. 2 tests have no counterpart and are not compared.");
+    insta::assert_snapshot!(view(&comparison).sentence(), @"Undecided: a run ended early, after 2 s. Judged by write + fsync. Of 2 tests: 1 the same within 0.8 %, 1 undecided. 2 tests have no counterpart and are not compared.");
     let remarks = view(&comparison).remarks().join("\n");
     assert!(remarks.contains("no verdict, a run ended early, after 2 s."), "{remarks}");
     assert!(
@@ -563,7 +563,7 @@ fn markdown_for_a_ticket() {
     );
     assert!(!markdown.contains("<b>"));
     insta::assert_snapshot!(markdown, @r#"
-    **B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).** Answer from write + fsync. Of 2 tests: 1 faster, 1 the same within 0.8 %. 2 tests have no counterpart and are not compared.
+    **B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).** Judged by write + fsync. Of 2 tests: 1 faster, 1 the same within 0.8 %. 2 tests have no counterpart and are not compared.
 
     - A: before.json, 1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
     - B: &lt;b&gt;\|drive\_1\|&lt;/b&gt;, after.json: 1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
@@ -599,7 +599,7 @@ fn markdown_for_a_ticket() {
     "#);
     let brief = compare_markdown(&before_and_after(), Figures::Rate);
     insta::assert_snapshot!(brief, @r#"
-    **B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).** Answer from write + fsync. Of 3 tests: 2 faster, 1 the same within 0.8 %. 1 test has no counterpart and is not compared.
+    **B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).** Judged by write + fsync. Of 3 tests: 2 faster, 1 the same within 0.8 %. 1 test has no counterpart and is not compared.
 
     - A: before.json, 1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
     - B: after.json, 1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC

@@ -168,8 +168,7 @@ pub(super) fn unknown(because: Undecided) -> &'static str {
     match because {
         Undecided::Noise | Undecided::Chance { .. } => "not significant",
         Undecided::Identical => "exact",
-        Undecided::NoSeries => "no series",
-        Undecided::NotInSeries => "unknown",
+        Undecided::NoSeries | Undecided::NotInSeries => "unknown",
         Undecided::TooShort { .. } => "too short",
         Undecided::BrokenOff { .. } => "ended early",
         Undecided::Stalled => "stalled",

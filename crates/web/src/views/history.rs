@@ -83,7 +83,7 @@ pub fn page(query: &Query, runs: &[Summary], headers: &BTreeMap<RunId, RunDocume
             p.meta { "Only the " (shown) " drives and tests with the most runs of " (shown + hidden) "; filter by host or suite to see the others." }
         }
         @if single > 0 {
-            p.meta { (report::counted(single as u64, "drive or test")) " with a single run " (if single == 1 { "is" } else { "are" }) " not drawn." }
+            p.meta { "Not drawn for lack of a second run: " (report::counted(single as u64, "test")) "." }
         }
         @if runs.len() >= RUNS_MAX as usize {
             p.meta { "Only the newest " (RUNS_MAX) " runs; filter by date to see older ones." }

@@ -54,12 +54,11 @@ fn of_store(run: &Summary, form_secret: &str) -> Markup {
                     State::Interrupted => { " · " strong { "interrupted" } ": these tests were \
                         measured before it stopped" }
                 }
-                @for drive in &run.drives {
-                    @if let Some(model) = &drive.model {
+                // Without a host, it was on a model, which has no history.
+                @if let Some(host) = &run.host {
+                    @for model in run.drives.iter().filter_map(|drive| drive.model.as_ref()) {
                         " · " a href=(Query::by(&HISTORY, "model", model)) { "History of " (model) }
                     }
-                }
-                @if let Some(host) = &run.host {
                     " · " a href=(Query::by(&HISTORY, "host", host)) { "History of " (host) }
                 }
                 " · " a href={ "/run/" (id) "/card.svg" } download={ "run-" (id) ".svg" } { "Card for a forum or ticket" }

@@ -253,11 +253,7 @@ fn a_host_and_a_model_have_their_history_with_what_changed() {
     assert_eq!(wrong.status, 400);
     assert!(wrong.body.contains("invalid date `yesterday`"));
     let newest = site.get("/history?host=db1&since=2026-11-03");
-    assert!(
-        newest.body.contains("1 drive or test with a single run is not drawn."),
-        "{}",
-        newest.body
-    );
+    assert!(newest.body.contains("Not drawn for lack of a second run: 1 test."), "{}", newest.body);
     assert!(
         filled(&place.path().join("empty.db"), 0)
             .list(&store::Filter::default())

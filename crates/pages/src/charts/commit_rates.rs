@@ -129,6 +129,7 @@ mod tests {
     #[test]
     fn sync_methods_are_grouped_by_what_they_write() {
         let (figure, rates) = of("wal", 1700.0).unwrap();
+        assert_eq!(rates.limit, None, "etcd is not among them");
         assert_eq!(rates.tests[0].group, "one 8 KiB write");
         assert_eq!(rates.tests[0].name, "open_datasync");
         assert_eq!(rates.rows(), rates.tests.len() + 6, "a heading for each group");
@@ -139,6 +140,7 @@ mod tests {
     #[test]
     fn slow_commits_are_counted_against_the_limit() {
         let (figure, rates) = of("commits", 17_000.0).unwrap();
+        assert_eq!(rates.limit.as_ref().map(|limit| limit.us), Some(ETCD_P99_US));
         assert_eq!(rates.rows(), rates.tests.len());
         insta::assert_snapshot!(figure.summary, @"From 35.6 commits/s (innodb, O_DIRECT, 3 files, fsync) to 58.8 (rocksdb-wal). etcd's p99 of 17.7 ms is above its limit of 10 ms.");
     }

@@ -13,7 +13,7 @@ pub(crate) fn test_of(evidence: &Evidence, results: &[TestResult]) -> Option<usi
             let rest = evidence.what.strip_prefix(did);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ',', ':']))
         };
-        let Some(did) = descriptions(result).into_iter().filter(names_it).next_back() else {
+        let Some(did) = descriptions(result).into_iter().rfind(names_it) else {
             continue;
         };
         if found.is_none_or(|(_, length)| did.len() > length) {
@@ -36,6 +36,8 @@ fn descriptions(result: &TestResult) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use workload::WriteCache::{Off, On};
+
     use super::*;
 
     #[test]
@@ -54,7 +56,6 @@ mod tests {
             let index = test_of(&Evidence::number(what, 1.0, "IOPS"), &results)?;
             Some((results[index].workload.write_cache, results[index].workload.depth))
         };
-        use workload::WriteCache::{Off, On};
         assert_eq!(of("4 KiB write + fsync, cache on"), Some((On, 1)));
         assert_eq!(of("4 KiB write + fsync, cache off"), Some((Off, 1)));
         assert_eq!(of("4 KiB write + fsync, depth 128, cache on"), Some((On, 128)));

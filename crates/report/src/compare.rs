@@ -50,7 +50,9 @@ pub fn compare_page(comparison: &Comparison, figures: Figures, look: &Look) -> S
     }
     text += &format!("\n{}", legend(comparison, look));
     for view in views {
-        text += &format!("\n{}", lines(&view, look));
+        if !view.against.tests.is_empty() {
+            text += &format!("\n{}", lines(&view, look));
+        }
         text += &match figures {
             Figures::Rate => left_out(&view, look),
             Figures::Leading | Figures::All => details(&view, look),

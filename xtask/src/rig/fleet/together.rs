@@ -9,8 +9,7 @@ use serde_json::Value;
 use super::{FIRST, Fleet, LAYOUT, hosts, job, plan, server};
 
 /// The totals of both sides may differ by this much.
-/// On a machine whose context switches cost twice as much as usual, fio was 7 % behind.
-const DIFFERENCE_MAX: f64 = 0.10;
+const DIFFERENCE_MAX: f64 = 0.05;
 /// Large enough that the drives' time, not that of the processors, decides the rate.
 const BLOCK: &str = "128k";
 /// The length of each measurement.

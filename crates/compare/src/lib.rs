@@ -27,6 +27,7 @@ mod metric;
 mod pairing;
 mod student;
 
+pub use bootstrap::SECONDS_MIN;
 pub use comparison::{
     Against, Comparison, Direction, Interval, MetricComparison, Samples, TestComparison, Undecided,
     Verdict, json_schema,

@@ -2,8 +2,8 @@
 //! an open question.
 
 use compare::{
-    Against, Direction, GroupRecord, Metric, MetricComparison, Operation, Point, Samples,
-    TestComparison, Undecided, Verdict,
+    Against, Direction, GroupRecord, Metric, MetricComparison, Operation, Point, SECONDS_MIN,
+    Samples, TestComparison, Undecided, Verdict,
 };
 use workload::number::number;
 use workload::suites;
@@ -170,8 +170,6 @@ pub(super) fn addition(against: &Against) -> String {
 const DETECTED: f64 = 1.05;
 /// Longer tests are not advised, but several runs.
 const ADVISED_S_MAX: u64 = 3600;
-/// Seconds of a test from which two single runs have an interval.
-const DECIDING_S: u64 = 5;
 /// Number of passes of a test in one run (`ceph osds`).
 const PASSES: u64 = 5;
 
@@ -191,8 +189,8 @@ pub(super) fn advice(baseline: &GroupRecord, against: &Against) -> Option<String
     if let Verdict::Open { because: Undecided::NoSeries } = figure.verdict {
         let command = command(baseline, &against.candidate)?;
         return Some(format!(
-            "To decide, run each test for at least {DECIDING_S} s on both sides: {command} --time \
-             {DECIDING_S}s"
+            "To decide, run each test for at least {SECONDS_MIN} s on both sides: {command} --time \
+             {SECONDS_MIN}s"
         ));
     }
     let interval = figure.interval?;

@@ -95,7 +95,7 @@ on() {
 }
 
 sha256=$(sha256sum "$program" | cut -d ' ' -f 1)
-version=$("$program" --version)
+version=$("$program" -V)
 binary=(-e "flushmark_binary=$program" -e "flushmark_sha256=$sha256")
 # A model of a drive is measured in virtual time: a check takes a second. Its result is the same
 # each time, so each host has another model, or their documents would be one to the store.
@@ -248,7 +248,7 @@ echo "different versions; the arguments of a group"
 on three 'mkdir stub && cat >stub/flushmark && chmod +x stub/flushmark' <<'END'
 #!/bin/sh
 case $1 in
---version) echo flushmark 0.0.9 ;;
+-V) echo flushmark 0.0.9 ;;
 *) echo "arguments: $*" ;;
 esac
 END
@@ -264,7 +264,7 @@ prints 'with --forks 2 or more'
 echo "a test that takes too long"
 on three 'cat >stub/flushmark' <<'END'
 #!/bin/sh
-[ "$1" = --version ] && exec echo flushmark 0.0.9
+[ "$1" = -V ] && exec echo flushmark 0.0.9
 exec sleep 100
 END
 play 2 check --limit one,three -e flushmark_timeout=2

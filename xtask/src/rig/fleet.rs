@@ -380,7 +380,7 @@ fn install(fleet: &mut Fleet) -> anyhow::Result<String> {
             "nothing was installed on {host}:\n{printed}"
         );
     }
-    let version = fleet.hosts.on("one", ".local/bin/flushmark --version")?;
+    let version = fleet.hosts.on("one", ".local/bin/flushmark -V")?;
     Ok(format!("{} on {}", version.trim(), hosts::names().join(", ")))
 }
 

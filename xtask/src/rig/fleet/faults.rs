@@ -27,7 +27,7 @@ block = "8KiB"
 pub fn hosts(fleet: &mut Fleet) -> anyhow::Result<String> {
     // The same program with another version in it. Nothing else in it looks like a version.
     let other = "mkdir -p other && LC_ALL=C sed 's/0\\.1\\.0/0.0.9/g' .local/bin/flushmark \
-                 >other/flushmark && chmod +x other/flushmark && other/flushmark --version";
+                 >other/flushmark && chmod +x other/flushmark && other/flushmark -V";
     let version = fleet.hosts.on("three", other)?;
     ensure!(version.trim() == "flushmark 0.0.9", "the other version is {version}");
     fleet.hosts.link("unplug", "one")?;

@@ -1,7 +1,7 @@
 //! The kernel's tracer, through tracefs: own instances, which other tracers do not notice.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -114,8 +114,13 @@ impl Tracefs {
             Some(code) if code == rustix::io::Errno::PERM.raw_os_error() => TraceError::LockedDown,
             _ => TraceError::Io { doing: "creating", path: path.clone(), source },
         })?;
-        let instance =
-            Instance { path, readers: Vec::new(), decoders: Decoders::default(), page: Vec::new() };
+        let instance = Instance {
+            path,
+            bytes_per_cpu: kib_per_cpu as usize * 1024,
+            readers: Vec::new(),
+            decoders: Decoders::default(),
+            page: Vec::new(),
+        };
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", "mono")?;
         instance.write("buffer_size_kb", &kib_per_cpu.to_string())?;
@@ -143,6 +148,7 @@ fn mount_privately() -> rustix::io::Result<OwnedFd> {
 #[derive(Debug)]
 pub(crate) struct Instance {
     path: PathBuf,
+    bytes_per_cpu: usize,
     /// One for each CPU.
     readers: Vec<File>,
     decoders: Decoders,
@@ -247,28 +253,44 @@ impl Instance {
         self.write("tracing_on", "0")
     }
 
-    /// Passes on all pages that the kernel has. Pages of one CPU come in the order of time.
+    /// Passes on all pages that the kernel has at the beginning, and some of those that it fills in
+    /// the meantime: on a busy machine, it may fill them faster than they are read. Pages of one CPU
+    /// come in the order of time.
     pub fn read(
         &mut self,
         mut each: impl FnMut(&Decoders, &[u8]) -> Result<(), TraceError>,
     ) -> Result<(), TraceError> {
-        let page = &mut self.page;
+        // Each page has a header, and one more page is being read.
+        let pages_max = self.bytes_per_cpu.div_ceil(self.page.len().saturating_sub(64).max(1)) + 2;
+        let cpus = self.path.join("per_cpu");
         for reader in &mut self.readers {
-            loop {
-                match reader.read(page) {
-                    Ok(0) => break,
-                    Ok(length) => each(&self.decoders, &page[..length])?,
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(source) => {
-                        let path = self.path.join("per_cpu");
-                        return Err(TraceError::Io { doing: "reading", path, source });
-                    }
-                }
-            }
+            let each = |page: &[u8]| each(&self.decoders, page);
+            pages(reader, &cpus, &mut self.page, pages_max, each)?;
         }
         Ok(())
     }
+}
+
+/// Passes on pages until there are no more for now, at most this many.
+fn pages(
+    reader: &mut impl io::Read,
+    path: &Path,
+    page: &mut [u8],
+    pages_max: usize,
+    mut each: impl FnMut(&[u8]) -> Result<(), TraceError>,
+) -> Result<(), TraceError> {
+    for _ in 0..pages_max {
+        match reader.read(page) {
+            Ok(0) => break,
+            Ok(length) => each(&page[..length])?,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(source) => {
+                return Err(TraceError::Io { doing: "reading", path: path.to_owned(), source });
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Instance {
@@ -285,5 +307,32 @@ impl Drop for Instance {
         {
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_that_fills_faster_than_it_is_read_is_left_at_some_time() {
+        let mut read = 0;
+        let count = |page: &[u8]| {
+            read += page.len();
+            Ok(())
+        };
+        pages(&mut io::repeat(1), Path::new("endless"), &mut [0; 8], 5, count).unwrap();
+        assert_eq!(read, 40);
+    }
+
+    #[test]
+    fn pages_are_read_to_the_last_one() {
+        let mut read = Vec::new();
+        let keep = |page: &[u8]| {
+            read.extend_from_slice(page);
+            Ok(())
+        };
+        pages(&mut &b"0123456789"[..], Path::new("short"), &mut [0; 4], 5, keep).unwrap();
+        assert_eq!(read, b"0123456789");
     }
 }

@@ -164,9 +164,15 @@ fn a_journal_that_is_cut_off_is_read_up_to_there() {
     let (_directory, path) = directory();
     let recorder = recorded(&path, &[]);
     let whole = fs::read(&recorder.journal).unwrap();
-    fs::write(&recorder.journal, &whole[..whole.len() * 2 / 3]).unwrap();
-    let checked = check(&path, &["--journal", recorder.journal()]);
-    assert_eq!(checked.code, Some(0), "{}", checked.stdout);
+    let cut_off_at = |bytes: usize| {
+        fs::write(&recorder.journal, &whole[..bytes]).unwrap();
+        let checked = check(&path, &["--journal", recorder.journal()]);
+        assert_eq!(checked.code, Some(0), "{}", checked.stdout);
+        checked
+    };
+    // Between two entries or in one.
+    cut_off_at(whole.len() * 2 / 3);
+    let checked = cut_off_at(whole.len() - 1);
     assert!(
         checked.stdout.contains("The journal ends in the middle of an entry"),
         "{}",

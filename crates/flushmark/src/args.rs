@@ -366,6 +366,7 @@ pub struct FitArgs {
 
 /// Show step by step on models how storage loses data
 #[derive(Debug, Parser)]
+#[command(arg_required_else_help = true)]
 pub struct ExplainArgs {
     /// The failure to explain
     #[arg(value_enum)]

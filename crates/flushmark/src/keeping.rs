@@ -138,6 +138,8 @@ pub struct Keeping {
 
 enum Step {
     Off,
+    /// Runs on this target are kept only in a store that `--store` names.
+    NotAsked(&'static str),
     /// The server of the store that the user named did not answer.
     Unreachable(StoreError),
     /// `named` if the user named the store.
@@ -163,12 +165,13 @@ impl Keeping {
     /// # Errors
     /// If the user named a store that cannot be opened.
     pub fn open(args: &KeepArgs, target: &str) -> anyhow::Result<Keeping> {
-        // A model's figures are always the same, and null: has none of a drive, so they are kept
-        // only on request.
-        let is_storage =
-            !matches!(TargetName::parse(target), TargetName::Model(_) | TargetName::Null);
-        if !is_storage && args.store.is_none() {
-            return Ok(Keeping::off());
+        let on_request = match TargetName::parse(target) {
+            TargetName::Model(_) => Some("a model always gives the same figures"),
+            TargetName::Null => Some("null: has no figures of a drive"),
+            _ => None,
+        };
+        if let Some(because) = on_request.filter(|_| args.store.is_none()) {
+            return Ok(Keeping { step: Step::NotAsked(because), option: String::new() });
         }
         let option = args.store.as_ref().map(|name| format!(" --store {name}")).unwrap_or_default();
         let opened = |location: &Location, named| {
@@ -222,7 +225,7 @@ impl Keeping {
     pub fn run(&self) -> Option<(RunId, &Location)> {
         match &self.step {
             Step::Begun { store, run, .. } => Some((*run, store.location())),
-            Step::Off | Step::Unreachable(_) | Step::Opened { .. } => None,
+            Step::Off | Step::NotAsked(_) | Step::Unreachable(_) | Step::Opened { .. } => None,
         }
     }
 
@@ -242,7 +245,12 @@ impl Keeping {
                 let file = unsent::save(document);
                 return KeptAs::File { file, error, option: self.option };
             }
-            Step::Off | Step::Unreachable(_) | Step::Opened { .. } => return KeptAs::Nothing,
+            Step::NotAsked(because) if !document.results.is_empty() => {
+                return KeptAs::NotAsked(because);
+            }
+            Step::Off | Step::NotAsked(_) | Step::Unreachable(_) | Step::Opened { .. } => {
+                return KeptAs::Nothing;
+            }
         };
         if document.results.is_empty() {
             // The run is empty. If it cannot be removed, it stays in the list as interrupted.
@@ -294,6 +302,8 @@ pub fn host_name() -> Option<String> {
 pub enum KeptAs {
     /// It was not to be kept, or it was empty.
     Nothing,
+    /// It would be kept in a store that `--store` names, and is not otherwise, for this reason.
+    NotAsked(&'static str),
     /// It is in the store that `option` names.
     Run { run: RunId, option: String },
     /// The store failed; the document was saved to a file, unless that failed too.
@@ -305,6 +315,9 @@ impl KeptAs {
     pub fn report(&self, progress: &Progress) {
         match self {
             KeptAs::Nothing => {}
+            KeptAs::NotAsked(because) => progress.line(&format!(
+                "not kept, because {because} (`--store PLACE` keeps it all the same)"
+            )),
             KeptAs::Run { run, option } => {
                 progress
                     .line(&format!("kept as run {run} (`flushmark results show {run}{option}`)"));

@@ -564,3 +564,10 @@ fn ceph_bench_takes_one_place() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("--cache"), "{}", refused.stderr);
 }
+
+#[test]
+fn what_can_be_explained_is_listed_where_nothing_was_named() {
+    let run = run(&["explain"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+    assert!(run.stderr.contains("raid-write-hole"), "{}", run.stderr);
+}

@@ -401,7 +401,7 @@ fn the_osd_that_got_slower_is_named() {
     let run = run(&["results", "compare", &file("before.json"), &file("after.json")]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     insta::assert_snapshot!(run.stdout.replace(&file(""), ""), @"
-    B against A, of 8 tests: 1 slower, 7 the same within 5 %.
+    B against A, of 8 tests: 1 slower (3.0×), 7 the same within 5 %.
     Most different: osd.3: write (3.0× slower).
 
       A  before.json  1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC

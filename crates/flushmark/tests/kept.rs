@@ -255,16 +255,21 @@ fn what_is_kept_and_what_is_not() {
     let store = place.text("named.db");
     let plan = plan(place.directory.path(), TWO);
     let target = place.text("target");
-    let runs: [&[&str]; 4] = [
-        &["run", &plan, "--target", &target, "--store", "none"],
-        &["run", &plan, "--target", &target, "--smoke"],
-        &["run", &plan, "--target", "null:"],
-        &["run", &plan, "--target", "sim:consumer-nvme"],
-    ];
-    for words in runs {
-        let run = place.run(words);
-        assert_eq!(run.code, Some(0), "{words:?}: {}", run.stderr);
-        assert!(!run.stderr.contains("kept"), "{words:?}: {}", run.stderr);
+    for option in [&["--store", "none"][..], &["--smoke"]] {
+        let run = place.run(&[&["run", &plan, "--target", &target], option].concat());
+        assert_eq!(run.code, Some(0), "{option:?}: {}", run.stderr);
+        assert!(!run.stderr.contains("kept"), "{option:?}: {}", run.stderr);
+    }
+    for (target, because) in [
+        ("null:", "null: has no figures of a drive"),
+        ("sim:consumer-nvme", "a model always gives the same figures"),
+    ] {
+        let run = place.run(&["run", &plan, "--target", target]);
+        assert_eq!(run.code, Some(0), "{target}: {}", run.stderr);
+        let said = format!("not kept, because {because} (`--store PLACE` keeps it all the same)");
+        assert_eq!(run.stderr.lines().last(), Some(said.as_str()));
+        let quiet = place.run(&["run", &plan, "--target", target, "--quiet"]);
+        assert_eq!(quiet.stderr, "");
     }
     let by_variable = |value: &str| {
         let words = ["run", &plan, "--target", &target];

@@ -211,7 +211,7 @@ mod tests {
         no-power-loss-protection High
         Crucial T500 shows no power-loss protection (PLP): a commit (4 KiB write + fsync) takes 1.22 ms, the same write unsynced 21 µs, and 701 µs with the write cache off.
         ? 
-        > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows the difference.
+        > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue --protected yes` lists such drives.
         Ceph OSD: poor off, poor on
         ZFS SLOG: poor off, poor on
         database log: fair off, fair on

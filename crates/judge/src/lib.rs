@@ -70,6 +70,6 @@ pub use fitness::ETCD_P99_US;
 pub use flush_path::kept_in_memory;
 pub use imported::judge_imported;
 pub use judgement::{Judgement, judge};
-pub use nearest::{Compared, Nearest, nearest};
+pub use nearest::{Basis, Compared, Nearest, nearest};
 pub use trace::trace;
 pub use wording::{capitalised, operation_name, shell_word};

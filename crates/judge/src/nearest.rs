@@ -40,8 +40,23 @@ pub struct Nearest {
     pub factor: f64,
     /// The compared tests, commits first.
     pub compared: Vec<Compared>,
+    /// The reliability of the comparison.
+    pub basis: Basis,
     /// Limits of the comparison, as sentences; `None` if there are none.
     pub note: Option<String>,
+}
+
+/// How well two drives' figures can be compared. A drive compared on a weaker basis comes after
+/// others that are a little further away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The same tests were published.
+    SameTests,
+    /// A commit of another size or sync method was published.
+    SimilarTest,
+    /// The published figures are doubtful.
+    DoubtfulFigures,
 }
 
 /// A test that was both measured and published.
@@ -167,12 +182,14 @@ fn compare(
         .collect();
     let (doubtful, sound): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|(table, _)| table.doubt.is_some());
-    let (mut compared, mut notes, strides) = comparable(case, &sound, wanted).or_else(|| {
-        let (compared, mut notes, strides) = comparable(case, &doubtful, wanted)?;
+    let comparison = Comparison::new(case, &sound, wanted).or_else(|| {
+        let mut comparison = Comparison::new(case, &doubtful, wanted)?;
         let doubt = doubtful.iter().find_map(|(table, _)| table.doubt.as_ref())?;
-        notes.push(format!("The figures of {} are doubtful: {doubt}.", drive.label));
-        Some((compared, notes, strides + DOUBT_STRIDES))
+        comparison.notes.push(format!("Its figures are doubtful: {doubt}."));
+        let strides = comparison.strides + DOUBT_STRIDES;
+        Some(Comparison { basis: Basis::DoubtfulFigures, strides, ..comparison })
     })?;
+    let Comparison { mut compared, basis, mut notes, strides } = comparison;
     compared.sort_by_key(|test| !test.is_commit);
     let weight = |test: &Compared| if test.is_commit { COMMIT_WEIGHT } else { 1.0 };
     let weights: f64 = compared.iter().map(weight).sum();
@@ -186,27 +203,37 @@ fn compare(
         notes.push("These commits are not durable: only the speed is similar.".to_owned());
     }
     let note = (!notes.is_empty()).then(|| notes.join(" "));
-    let nearest = Nearest { drive, write_cache: setting, factor, compared, note };
+    let nearest = Nearest { drive, write_cache: setting, factor, compared, basis, note };
     Some((distance + strides * STAND_IN_FACTOR.ln(), nearest))
 }
 
-/// The compared tests, at least one, with the limits of the comparison and its penalty in strides.
-fn comparable(
-    case: &Case<'_>,
-    rows: &[Published<'_>],
-    wanted: Option<Family>,
-) -> Option<(Vec<Compared>, Vec<String>, f64)> {
-    let same = same_tests(case, rows);
-    let has_wanted = same.iter().any(|(test, family)| test.is_commit && *family == wanted);
-    let mut compared: Vec<Compared> = same.into_iter().map(|(test, _)| test).collect();
-    let (mut notes, mut strides) = (Vec::new(), 0.0);
-    if let Some(wanted) = wanted.filter(|_| !has_wanted) {
-        let stand_in = stand_in(case, rows, wanted)?;
-        compared.push(stand_in.compared);
-        notes.push(stand_in.note);
-        strides = stand_in.strides;
+/// The comparable tests of a drive.
+struct Comparison {
+    /// At least one test.
+    compared: Vec<Compared>,
+    basis: Basis,
+    /// Its limits, as sentences.
+    notes: Vec<String>,
+    /// Its penalty.
+    strides: f64,
+}
+
+impl Comparison {
+    fn new(case: &Case<'_>, rows: &[Published<'_>], wanted: Option<Family>) -> Option<Comparison> {
+        let same = same_tests(case, rows);
+        let has_wanted = same.iter().any(|(test, family)| test.is_commit && *family == wanted);
+        let compared: Vec<Compared> = same.into_iter().map(|(test, _)| test).collect();
+        let mut comparison =
+            Comparison { compared, basis: Basis::SameTests, notes: Vec::new(), strides: 0.0 };
+        if let Some(wanted) = wanted.filter(|_| !has_wanted) {
+            let stand_in = stand_in(case, rows, wanted)?;
+            comparison.compared.push(stand_in.compared);
+            comparison.notes.push(stand_in.note);
+            comparison.strides = stand_in.strides;
+            comparison.basis = Basis::SimilarTest;
+        }
+        (!comparison.compared.is_empty()).then_some(comparison)
     }
-    (!compared.is_empty()).then_some((compared, notes, strides))
 }
 
 /// The tests that were both measured and published, each once, with their families.
@@ -783,9 +810,11 @@ mod tests {
         let (distance, near) =
             compared(vec![of(1000.0, Some("cached")), of(500.0, None), of(500.0, None)]);
         assert!((distance - 2.0_f64.ln()).abs() < 1e-9 && near.note.is_none());
+        assert_eq!(near.basis, Basis::SameTests);
         let (distance, near) = compared(vec![of(1000.0, Some("cached"))]);
         assert!((distance - DOUBT_STRIDES * STAND_IN_FACTOR.ln()).abs() < 1e-9);
         assert!((near.factor - 1.0).abs() < 1e-9);
+        assert_eq!(near.basis, Basis::DoubtfulFigures);
         assert!(near.note.unwrap().ends_with("are doubtful: cached."));
     }
 

@@ -28,9 +28,10 @@ charts.curves = (data, theme, width, height) => {
   const top = curvesTop(data, width);
   const rowHeight = (height - top - STEPS_PX) / rows;
   const published = data.panels.flatMap((panel) => panel.published);
-  const labelled = published.length > 0 && columns === 1 && width >= 500;
+  const labelled = published.length > 0 && width / columns >= 500;
   const right = labelled ? labelsWidth(published) : 14;
-  const panelWidth = (width - right - (columns - 1) * BETWEEN_PX) / columns;
+  const between = labelled ? right : BETWEEN_PX;
+  const panelWidth = (width - right - (columns - 1) * between) / columns;
   const place = (index) => [index % columns, Math.floor(index / columns)];
   const last = data.steps.length - 1;
   const extent = (panels) => {
@@ -49,7 +50,7 @@ charts.curves = (data, theme, width, height) => {
   const grids = data.panels.map((_, index) => {
     const [column, row] = place(index);
     const y = top + row * rowHeight + PANEL_TITLE_PX;
-    return { left: column * (panelWidth + BETWEEN_PX) + VALUES_PX, width: panelWidth - VALUES_PX, top: y, height: rowHeight - PANEL_TITLE_PX - (row === rows - 1 ? 0 : 20) };
+    return { left: column * (panelWidth + between) + VALUES_PX, width: panelWidth - VALUES_PX, top: y, height: rowHeight - PANEL_TITLE_PX - (row === rows - 1 ? 0 : 20) };
   });
   const isLow = (index) => index + columns >= data.panels.length;
   const yAxes = data.panels.map((panel, index) => logAxis(theme, ...scaleOf(index), units[panel.unit].axis, { gridIndex: index }));

@@ -119,7 +119,8 @@ fn protection(protection: &PowerLossProtection) -> String {
 /// A table with its source, its method and its rows.
 fn published(table: &Table, look: &Look) -> String {
     let year = table.year.map(|year| year.to_string());
-    let known = [Some(table.tool.name()), table.os.as_deref(), year.as_deref()];
+    let buffered = (table.direct == Some(false)).then_some("without O_DIRECT");
+    let known = [Some(table.tool.name()), buffered, table.os.as_deref(), year.as_deref()];
     let method = known.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let title = format!("{}: {}, {method}", table.workload, table.filesystem.label());
     let mut text = look.hanging("  ", &title);
@@ -133,22 +134,30 @@ fn published(table: &Table, look: &Look) -> String {
     let (is_deep, is_shared) = (any(|row| row.depth > 1), any(|row| row.jobs > 1));
     let is_switched = any(|row| row.write_cache.is_known());
     let figure = |quantity: Quantity, written: fn(f64) -> String| {
-        move |row: &Row| {
-            let mut figures = row.figures();
-            figures.find(|(other, _)| *other == quantity).map(|(_, figure)| written(figure))
-        }
+        move |test: &Test<'_>| range(test.figures(quantity), written)
     };
-    let mut columns = Columns::<Row>::new()
-        .with(Column::left("pattern").optional(), |row| row.pattern.map(workload::Pattern::name))
-        .with(Column::right("block"), |row| workload::format_bytes(row.block_bytes))
-        .with(Column::right("depth").optional(), move |row| is_deep.then(|| row.depth.to_string()))
-        .with(Column::right("jobs").optional(), move |row| is_shared.then(|| row.jobs.to_string()))
-        .with(Column::left("sync"), |row| match row.sync_every {
-            Some(every) if every > 1 => format!("{}={every}", row.sync.name()),
-            _ => row.sync.name().to_owned(),
+    let tests = Test::all(&table.rows);
+    let is_repeated = tests.iter().any(|test| !test.others.is_empty());
+    let mut columns = Columns::<Test<'_>>::new()
+        .with(Column::left("pattern").optional(), |test| {
+            test.first.pattern.map(workload::Pattern::name)
         })
-        .with(Column::left("cache").optional(), move |row| {
-            is_switched.then(|| row.write_cache.name())
+        .with(Column::right("block"), |test| workload::format_bytes(test.first.block_bytes))
+        .with(Column::right("depth").optional(), move |test| {
+            is_deep.then(|| test.first.depth.to_string())
+        })
+        .with(Column::right("jobs").optional(), move |test| {
+            is_shared.then(|| test.first.jobs.to_string())
+        })
+        .with(Column::left("sync"), |test| match test.first.sync_every {
+            Some(every) if every > 1 => format!("{}={every}", test.first.sync.name()),
+            _ => test.first.sync.name().to_owned(),
+        })
+        .with(Column::left("cache").optional(), move |test| {
+            is_switched.then(|| test.first.write_cache.name())
+        })
+        .with(Column::right("runs").optional().may_drop(4), move |test| {
+            is_repeated.then(|| (1 + test.others.len()).to_string())
         })
         .with(Column::right("IOPS").optional(), figure(Quantity::Iops, number))
         .with(Column::right("MiB/s").optional().may_drop(3), figure(Quantity::MibPerS, throughput));
@@ -163,7 +172,52 @@ fn published(table: &Table, look: &Look) -> String {
             columns = columns.with(column.optional(), figure(quantity, latency));
         }
     }
-    text + &columns.of(&table.rows, look)
+    text + &columns.of(&tests, look)
+}
+
+/// A published test, with its repetitions.
+struct Test<'a> {
+    first: &'a Row,
+    others: Vec<&'a Row>,
+}
+
+impl<'a> Test<'a> {
+    /// The tests in the order of their first runs.
+    fn all(rows: &'a [Row]) -> Vec<Test<'a>> {
+        let mut tests: Vec<Test<'a>> = Vec::new();
+        for row in rows {
+            match tests.iter_mut().find(|test| test.first.is_same_test(row)) {
+                Some(test) => test.others.push(row),
+                None => tests.push(Test { first: row, others: Vec::new() }),
+            }
+        }
+        tests
+    }
+
+    fn figures(&self, quantity: Quantity) -> Vec<f64> {
+        let rows = [self.first].into_iter().chain(self.others.iter().copied());
+        rows.flat_map(Row::figures)
+            .filter(|(other, _)| *other == quantity)
+            .map(|(_, figure)| figure)
+            .collect()
+    }
+}
+
+/// The least and the greatest figure, or one if both are written alike; `None` without figures.
+fn range(mut figures: Vec<f64>, written: fn(f64) -> String) -> Option<String> {
+    figures.sort_by(f64::total_cmp);
+    let [least, greatest] = [figures.first()?, figures.last()?].map(|figure| written(*figure));
+    if least == greatest {
+        return Some(least);
+    }
+    // One unit suffices for both.
+    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
+    let least = if unit(&least) == unit(&greatest) {
+        least.split(' ').next().unwrap_or_default()
+    } else {
+        &least
+    };
+    Some(format!("{least}-{greatest}"))
 }
 
 #[cfg(test)]
@@ -316,14 +370,14 @@ mod tests {
           capacity    2,000 GB
           protected   unknown
 
-          fsync test: ntfs, fio, Windows, 2023
+          fsync test: ntfs, fio, without O_DIRECT, Windows, 2023
           source  d-uzlov/k8s-homelab: disk fsync tests,
                   https://github.com/d-uzlov/k8s-homelab/blob/aad31630b67544d04661b4aa88f71e01b7d5b586/docs/disk-test/test-fsync.md
           note    a short run
           pattern  block  sync        IOPS  MiB/s  write mean  sync mean     p50     p99
           write    4 KiB  fdatasync  3,666   14.3     6.24 µs     265 µs  262 µs  318 µs
 
-          fsync test: files, fio, Linux, 2023
+          fsync test: files, fio, without O_DIRECT, Linux, 2023
           source  d-uzlov/k8s-homelab: disk fsync tests,
                   https://github.com/d-uzlov/k8s-homelab/blob/aad31630b67544d04661b4aa88f71e01b7d5b586/docs/disk-test/test-fsync.md
           note    a short run

@@ -2,7 +2,6 @@
 
 use judge::Case;
 use measurement::{Grade, RunDocument, TargetKind, TestResult, Use};
-use workload::Pattern;
 use workload::number::number;
 
 use crate::columns::{Column, Columns};
@@ -71,17 +70,10 @@ fn numbers(results: &[TestResult], look: &Look) -> String {
     look.finish(look.heading(heading) + &table)
 }
 
-/// The distributions of the single-job, depth-1 tests.
+/// The distribution of each test.
 fn pictures(results: &[TestResult], look: &Look) -> String {
-    let plain = |result: &&TestResult| {
-        let workload = &result.workload;
-        workload.depth == 1
-            && workload.jobs == 1
-            && workload.pattern.is_some_and(Pattern::is_random)
-    };
     let labelled: Vec<_> = results
         .iter()
-        .filter(plain)
         .filter_map(|result| {
             let histograms = &result.histograms;
             let histogram = histograms
@@ -208,11 +200,12 @@ mod tests {
           write, depth 32       1,066,667    30 µs  31.2 µs        -
 
         Fit for
-          Ceph OSD      poor       487 commits/s
+          Ceph OSD      poor       487 commits/s; protected drives
+                                   make 10,000 and more
           ZFS SLOG      poor       99 % of commits take 1.78 ms or
                                    less
           database log  fair       One connection makes
-                                   583 commits/s
+                                   583 commits/s, p99 1.78 ms
           general use   good       99 % of commits take 1.78 ms or
                                    less
 
@@ -255,13 +248,16 @@ mod tests {
           write, depth 32             1,066,667    30 µs  31.2 µs    48 µs   150 µs        -
 
         Latency distribution (logarithmic axis; the lowest block may be a single operation)
-          write                 █▂   ▁          ▁
-          write + fsync                                                       ▄█   ▁          ▁
-          write + fdatasync                                                  █▂   ▁         ▁
-          write O_DSYNC                                                     █▂   ▁         ▁
-          read                  █▂   ▁          ▁
-                             ┴────────────────────┴─────────────────────┴──────┴───────┴──────┴──────
-                             10 µs                100 µs                1 ms   2 ms    5 ms   10 ms
+          write                         █▂   ▁         ▁
+          write + fsync                                                               █▂   ▁         ▁
+          write + fdatasync                                                         ▄█   ▁          ▁
+          write O_DSYNC                                                            ▄█   ▁          ▁
+          read                          █▂   ▁         ▁
+          16 KiB write + fsync                                                        █▂   ▁         ▁
+          write + fdatasync, 4 jobs                                                 ▄█   ▁          ▁
+          write, depth 32                     ▄█   ▁          ▁
+                                     ┴────────────────────┴─────────────────────┴─────┴────────┴─────┴──────
+                                     10 µs                100 µs                1 ms  2 ms     5 ms  10 ms
 
         Fit for
           Ceph OSD      poor       487 commits/s (4 KiB write + fsync, the slower of two methods); protected

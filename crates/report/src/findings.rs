@@ -113,7 +113,7 @@ pub(crate) fn fitness(fitness: &BTreeMap<Use, Fitness>, look: &Look) -> String {
         text += &match look.detail {
             Detail::Full => look.hanging(&first, because),
             Detail::Brief => {
-                let room = look.columns().saturating_sub(2 + USE + GRADE);
+                let room = brief_columns(look) - (2 + USE + GRADE);
                 look.hanging(&first, &within(because, room))
             }
         };
@@ -135,7 +135,7 @@ pub(crate) fn fitness_under_each_setting(grades: &FitnessUnderEachSetting, look:
             text += &match look.detail {
                 Detail::Full => look.hanging(&first, because),
                 Detail::Brief => {
-                    let room = look.columns().saturating_sub(2 + USE + 5 + GRADE);
+                    let room = brief_columns(look) - (2 + USE + 5 + GRADE);
                     look.hanging(&first, &within(because, room))
                 }
             };
@@ -143,6 +143,12 @@ pub(crate) fn fitness_under_each_setting(grades: &FitnessUnderEachSetting, look:
         }
     }
     look.finish(text)
+}
+
+/// Reasons are shortened to a line of this width. On a narrower page they take two, rather than lose
+/// the limit that decided; more would not leave room for the rest on one screen.
+fn brief_columns(look: &Look) -> usize {
+    look.columns().max(80)
 }
 
 pub(crate) fn style_of(grade: Grade, look: &Look) -> Style {

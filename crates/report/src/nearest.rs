@@ -1,6 +1,6 @@
 //! The published drives nearest to the measured one.
 
-use judge::{Compared, Nearest};
+use judge::{Basis, Compared, Nearest};
 use workload::number::{latency, number};
 
 use crate::columns::{Column, Columns};
@@ -10,7 +10,14 @@ use crate::look::Look;
 pub(crate) fn nearest_in_brief(nearest: &[Nearest], look: &Look) -> String {
     let drives: Vec<String> = nearest
         .iter()
-        .map(|near| format!("{} (factor {})", near.drive.label, number(near.factor)))
+        .map(|near| {
+            let basis = match near.basis {
+                Basis::SameTests => "",
+                Basis::SimilarTest => ", similar test",
+                Basis::DoubtfulFigures => ", doubtful",
+            };
+            format!("{} (factor {}{basis})", near.drive.label, number(near.factor))
+        })
         .collect();
     if drives.is_empty() {
         return String::new();
@@ -44,18 +51,27 @@ pub(crate) fn nearest(nearest: &[Nearest], look: &Look) -> String {
         .with(Column::right("apart"), |(near, _)| {
             near.map_or_else(String::new, |near| number(near.factor))
         });
-    let mut notes = Vec::new();
     for near in nearest {
         for (index, compared) in near.compared.iter().enumerate() {
             table.row(&((index == 0).then_some(near), compared));
         }
-        if let Some(note) = near.note.as_ref().filter(|note| !notes.contains(note)) {
-            notes.push(note);
-        }
     }
     let mut text = look.heading("Nearest published drives") + &table.render(look);
-    for note in notes {
-        text += &look.hanging("  ", note);
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for near in nearest {
+        let Some(note) = near.note.as_deref() else { continue };
+        let label = near.drive.label.as_str();
+        match notes.iter_mut().find(|(other, _)| *other == note) {
+            Some((_, labels)) => labels.push(label),
+            None => notes.push((note, vec![label])),
+        }
+    }
+    for (note, labels) in notes {
+        text += &if labels.len() == nearest.len() {
+            look.hanging("  ", note)
+        } else {
+            look.hanging("  ", &format!("{}: {note}", labels.join(", ")))
+        };
     }
     look.finish(text)
 }

@@ -21,8 +21,14 @@ Step by step, with a second machine at 192.0.2.1:
   here:   flushmark verify check /dev/sdx --recorder 192.0.2.1:5401
 
 With a second drive instead of a second machine, use --journal FILE in place of --recorder.
-Exit codes of check: 0 the drive is honest; 1 it lost or damaged acknowledged data, the run proves
-nothing, or a cycle of the journal was never checked; 2 usage error; 3 refused; 4 read error.")]
+
+Exit codes of check:
+  0  the drive is honest
+  1  it lost or damaged acknowledged data, the run proves nothing, or a cycle of the journal was
+     never checked
+  2  usage error
+  3  refused
+  4  read error")]
 pub struct VerifyArgs {
     #[command(subcommand)]
     pub action: VerifyAction,

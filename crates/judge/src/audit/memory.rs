@@ -3,6 +3,7 @@
 
 use drive::HostFacts;
 use measurement::{AuditLine, HostGrade};
+use workload::number::about_bytes;
 
 use super::line::{costs, dangerous, good, line, with_command};
 
@@ -74,8 +75,8 @@ fn dirty(host: &HostFacts) -> Option<AuditLine> {
         Some(_) => "vm.dirty_bytes".to_owned(),
         None => format!("vm.dirty_ratio is {} %", memory.dirty_percent?),
     };
-    let gib = allowed as f64 / f64::from(1 << 30);
-    let found = format!("up to {gib:.1} GiB of dirty memory ({setting})");
+    let size = about_bytes(allowed);
+    let found = format!("up to {size} of dirty memory ({setting})");
     let subject = "Dirty memory";
     Some(if allowed <= DIRTY_BYTES_MAX {
         good("dirty-memory", subject, found, "Little dirty data can accumulate ahead of a sync.")
@@ -89,7 +90,7 @@ fn dirty(host: &HostFacts) -> Option<AuditLine> {
         )
     } else {
         let why = format!(
-            "A program that writes without syncing may accumulate {gib:.0} GiB. A drive that \
+            "A program that writes without syncing may accumulate {size}. A drive that \
              writes 500 MB/s needs {:.0} s for that, and an fsync on the same filesystem waits for \
              it.",
             allowed as f64 / 5e8

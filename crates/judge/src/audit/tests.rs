@@ -533,7 +533,7 @@ fn dirty_memory_above_a_gibibyte_costs_latency_if_there_is_a_drive() {
     // `vm.dirty_bytes` is 0 while `vm.dirty_ratio` is set.
     let line =
         audit(&host(0, &["sda"])).into_iter().find(|line| line.id == "dirty-memory").unwrap();
-    assert_eq!(line.found, "up to 20.0 GiB of dirty memory (vm.dirty_ratio is 20 %)");
+    assert_eq!(line.found, "up to 20 GiB of dirty memory (vm.dirty_ratio is 20 %)");
     let line = audit(&host(3 * GIB / 2, &["sda"]))
         .into_iter()
         .find(|line| line.id == "dirty-memory")

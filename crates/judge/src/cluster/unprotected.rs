@@ -48,7 +48,8 @@ pub(super) fn judge(facts: &ClusterFacts) -> Option<Finding> {
         ),
         advice: "Each write of a client waits for a flush of such a drive, milliseconds instead of \
                  tens of microseconds. Use it for data that is rarely written, or move block.db to a \
-                 drive with power-loss protection; `flushmark catalogue` lists measured ones."
+                 drive with power-loss protection; `flushmark catalogue --protected yes` lists \
+                 measured ones."
             .to_owned(),
     })
 }

@@ -46,8 +46,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         (why, Confidence::High)
     } else if bytes_per_s <= RATE_MAX {
         let why = format!(
-            "the write returned before its bytes were safe, and the sync moves them at {} MB/s",
-            number(bytes_per_s / 1e6)
+            "the write returned before its bytes were safe, and the sync moves them at {} MiB/s",
+            number(bytes_per_s / f64::from(1 << 20))
         );
         (why, Confidence::Medium)
     } else {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_local_drive_of_a_cloud_moves_the_bytes_in_the_sync() {
-        insta::assert_snapshot!(title([56.2, 1020.4], [28.1, 832.4]).unwrap(), @"fdatasync takes 833 µs after 2 MiB and 28.1 µs after 16 KiB: the write returned before its bytes were safe, and the sync moves them at 2,607 MB/s.");
+        insta::assert_snapshot!(title([56.2, 1020.4], [28.1, 832.4]).unwrap(), @"fdatasync takes 833 µs after 2 MiB and 28.1 µs after 16 KiB: the write returned before its bytes were safe, and the sync moves them at 2,486 MiB/s.");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! On a raw block device, a synchronous `O_DSYNC` write also flushes the whole cache.
 
-use measurement::{Confidence, Evidence, Finding};
+use measurement::{Confidence, Evidence, Finding, WorkloadRecord};
 use workload::number::latency;
 use workload::{Submission, SyncMethod};
 
@@ -35,6 +35,16 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     } else {
         "a write and two FLUSHes because the drive has no FUA"
     };
+    let wanted = WorkloadRecord {
+        submission: Some(Submission::Asynchronous),
+        ..durable.comparable_workload()
+    };
+    let compare = match case.results.iter().find(|other| other.comparable_workload() == wanted) {
+        Some(other) => format!("the same write takes {} that way.", latency(other.p50_us())),
+        None if case.is_modelled() => "`flushmark run write-cache` measures both.".to_owned(),
+        None => "measure them with `--engine io_uring` before comparing methods.".to_owned(),
+    };
+    let advice = format!("Writes through io_uring or libaio avoid the FLUSH: {compare}");
     Some(Finding {
         id: "o-dsync-flushes-too".to_owned(),
         title: format!(
@@ -46,13 +56,6 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         evidence,
         confidence: Confidence::High,
         doubt: None,
-        advice: if case.is_modelled() {
-            "Writes through io_uring or libaio avoid the FLUSH: `flushmark run write-cache` measures \
-             both."
-        } else {
-            "Writes through io_uring or libaio avoid the FLUSH: measure them with `--engine io_uring` \
-             before comparing methods."
-        }
-        .to_owned(),
+        advice,
     })
 }

@@ -217,8 +217,8 @@ fn unlikely(
     } else {
         let advice =
             "Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet \
-                      promises power-loss protection; `flushmark catalogue` shows the \
-                      difference."
+                      promises power-loss protection; `flushmark catalogue --protected yes` lists \
+                      such drives."
                 .to_owned();
         (if control.is_some() { Confidence::High } else { Confidence::Medium }, None, advice)
     };

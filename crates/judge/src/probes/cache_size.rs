@@ -35,15 +35,15 @@ pub(super) fn cache(results: &[TestResult], label: &str) -> Option<Finding> {
     Some(match knee(&bursts) {
         Some(Knee { cache_bytes, fast, slow }) => finding(
             format!(
-                "{label} writes bursts at {} MB/s until {} MiB fill its cache, then at {} MB/s.",
-                number(fast / 1e6),
+                "{label} writes bursts at {} MiB/s until {} MiB fill its cache, then at {} MiB/s.",
+                number(fast / MIB),
                 number(cache_bytes / MIB),
-                number(slow / 1e6)
+                number(slow / MIB)
             ),
             vec![
                 Evidence::number("cache size", cache_bytes.round(), "bytes"),
-                Evidence::number("into the cache", fast / 1e6, "MB/s"),
-                Evidence::number("after it is full", slow / 1e6, "MB/s"),
+                Evidence::number("into the cache", fast / MIB, "MiB/s"),
+                Evidence::number("after it is full", slow / MIB, "MiB/s"),
             ],
             Confidence::Medium,
             "Expect the second speed for anything larger. Without power-loss protection, a power \
@@ -56,7 +56,7 @@ pub(super) fn cache(results: &[TestResult], label: &str) -> Option<Finding> {
             ),
             vec![
                 Evidence::number("longest burst", last.0, "bytes"),
-                Evidence::number("its speed", last.0 / last.1 / 1e6, "MB/s"),
+                Evidence::number("its speed", last.0 / last.1 / MIB, "MiB/s"),
             ],
             Confidence::Medium,
             "The medium keeps up with the link, or there is no cache; `flushmark run flush-cost` \
@@ -133,15 +133,15 @@ pub(super) fn long_write(results: &[TestResult], label: &str) -> Option<Finding>
     Some(Finding {
         id: "one-bit-cache".to_owned(),
         title: format!(
-            "A long write on {label} falls from {} to {} MB/s after {} GiB.",
-            number(fast / 1e6),
-            number(slow / 1e6),
+            "A long write on {label} falls from {} to {} MiB/s after {} GiB.",
+            number(fast / MIB),
+            number(slow / MIB),
             number(bytes / MIB / 1024.0)
         ),
         evidence: vec![
             Evidence::number("written until then", bytes.round(), "bytes"),
-            Evidence::number("before", fast / 1e6, "MB/s"),
-            Evidence::number("after", slow / 1e6, "MB/s"),
+            Evidence::number("before", fast / MIB, "MiB/s"),
+            Evidence::number("after", slow / MIB, "MiB/s"),
         ],
         confidence: Confidence::Medium,
         doubt: Some(

@@ -2,6 +2,7 @@
 
 use drive::{Backing, NoBlockDevice, Transport, WriteCache};
 use measurement::{Confidence, Grade, TestResult, Use};
+use workload::Submission;
 use workload::SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
 
 use super::{AsCase as _, describe, describe_findings, ids};
@@ -28,7 +29,7 @@ fn a_raw_device_where_o_dsync_flushes_too() {
       - 4 KiB write + fsync p50: 1420.3 us
       - 4 KiB write p50: 20.02 us
       - 4 KiB write + fsync: flushes: 1.0 per commit
-      > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows the difference.
+      > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue --protected yes` lists such drives.
     o-dsync-flushes-too (high)
       Each blocking O_DSYNC write to the raw device sends a FUA write and a FLUSH (1.45 ms): one flush more than durability needs.
       - 4 KiB write + O_DSYNC p50: 1451.0 us
@@ -48,6 +49,23 @@ fn a_raw_device_where_o_dsync_flushes_too() {
       - 4 KiB write + fsync: 1420.0 here, 1456.0 published, us
       ? Compared with its 8 KiB write + fsync, the most similar published test.
     ");
+}
+
+#[test]
+fn an_asynchronous_write_that_was_measured_shows_what_avoiding_the_flush_saves() {
+    let mut nvme = drive("nvme1n1", Transport::Nvme);
+    nvme.queue.fua = Some(true);
+    let mut machine =
+        raw(nvme).measure([write(ODsync, 1_450.0, 0.0).flushes(1.0), write(ODsync, 30.0, 0.0)]);
+    machine.results[1].workload.submission = Some(Submission::Asynchronous);
+    let advice = |machine: &Machine| {
+        let found = findings(&machine.case());
+        found.iter().find(|found| found.id == "o-dsync-flushes-too").unwrap().advice.clone()
+    };
+    insta::assert_snapshot!(advice(&machine), @"Writes through io_uring or libaio avoid the FLUSH: the same write takes 30 µs that way.");
+    // With the write cache off, another test's figure would be compared.
+    machine.results[1].workload.write_cache = workload::WriteCache::Off;
+    insta::assert_snapshot!(advice(&machine), @"Writes through io_uring or libaio avoid the FLUSH: measure them with `--engine io_uring` before comparing methods.");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_consumer_nvme_drive() {
       - 4 KiB write + fdatasync p50: 1757.2 us
       - 4 KiB write p50: 21.22 us
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
-      > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows the difference.
+      > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue --protected yes` lists such drives.
     fsync-dearer-than-fdatasync (high)
       fsync takes 2.92 ms, fdatasync 1.76 ms: ext4 also commits its journal because of a timestamp, which is another write and another flush.
       - 4 KiB write + fsync p50: 2922.5 us
@@ -276,7 +276,7 @@ fn a_directory_in_memory() {
     general use: unfit. Tmpfs keeps everything in memory, and a power cut loses all of it.
     like intel-750-400gb (cache unknown), 12.98 times apart
       - 4 KiB write + fdatasync: 1.2 here, 15.6 published, us
-      ? The figures of Intel 750 400 GB are doubtful: an earlier version of the list has 24235 and 185440. No published drive is close. These commits are not durable: only the speed is similar.
+      ? Its figures are doubtful: an earlier version of the list has 24235 and 185440. No published drive is close. These commits are not durable: only the speed is similar.
     like samsung-pm983-kingston-dc1500m-960gb-raid1 (cache default), 20.60 times apart
       - 4 KiB write + fsync: 1.2 here, 24.7 published, us
       ? No published drive is close. These commits are not durable: only the speed is similar.
@@ -295,7 +295,7 @@ fn a_noisy_machine() {
       - 4 KiB write p50: 21.01 us
       - 4 KiB write + fdatasync: flushes: 1.2 per commit
       ? The numbers are noisy: `4 KiB write + fsync` has two speeds: 70 % at about 2.9 ms, 30 % at about 18 ms.
-      > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows the difference.
+      > Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet promises power-loss protection; `flushmark catalogue --protected yes` lists such drives.
     fsync-dearer-than-fdatasync (medium)
       fsync takes 2.98 ms, fdatasync 1.76 ms: ext4 also commits its journal because of a timestamp, which is another write and another flush.
       - 4 KiB write + fsync p50: 2983.9 us

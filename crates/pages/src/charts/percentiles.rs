@@ -2,7 +2,7 @@
 //! to 99.9 %, because commits differ in the tail.
 
 use drive::{HostFacts, Place};
-use judge::Case;
+use judge::{Basis, Case};
 use measurement::{Histogram, TestResult};
 use serde::Serialize;
 use workload::number::latency;
@@ -93,15 +93,14 @@ pub fn published(result: &TestResult, place: Option<&Place>, host: &HostFacts) -
     let nearest = judge::nearest(&Case::new(alone, place, host), catalogue::drives().len());
     let means = nearest.into_iter().filter_map(|near| {
         let same = near.compared.iter().find(|compared| compared.unit == "us")?;
-        // Of another size or method it would be another test's figure.
-        let is_stand_in =
-            near.note.as_ref().is_some_and(|note| note.contains("the most similar published test"));
         let name = if near.write_cache.is_known() {
             format!("{}, cache {}", near.drive.label, near.write_cache.name())
         } else {
             near.drive.label.clone()
         };
-        (!is_stand_in).then_some(Published { name, mean_us: same.published })
+        // Of another size or method it would be another test's figure, and the chart has no room for
+        // doubts.
+        (near.basis == Basis::SameTests).then_some(Published { name, mean_us: same.published })
     });
     means.take(PUBLISHED_MAX).collect()
 }

@@ -8,7 +8,7 @@ use compare::{
 use workload::number::number;
 use workload::suites;
 
-use super::words::{bound, change, either_way, percent_up, range};
+use super::words::{bound, change, either_way, factor_range, fold, percent_up, range};
 
 /// `B commits 13.9× slower than A (95 % interval 12.1 to 15.2×).`
 pub(super) fn answer(against: &Against, names: [&str; 2]) -> String {
@@ -75,12 +75,37 @@ fn verb(test: &TestComparison) -> &'static str {
 /// Tests by the verdict on their leading figure.
 #[derive(Default)]
 struct Count {
-    slower: usize,
-    faster: usize,
+    slower: Differing,
+    faster: Differing,
     same: usize,
     undecided: usize,
     /// The largest difference that the intervals of `same` allow, as a factor.
     bound: f64,
+}
+
+/// Tests that differ in one direction.
+#[derive(Default)]
+struct Differing {
+    count: usize,
+    /// The least and the greatest factor.
+    factors: Option<[f64; 2]>,
+}
+
+impl Differing {
+    fn add(&mut self, figure: &MetricComparison) {
+        self.count += 1;
+        if let Some(factor) = figure.ratio.filter(|ratio| *ratio > 0.0).map(fold) {
+            let [least, greatest] = self.factors.unwrap_or([factor; 2]);
+            self.factors = Some([least.min(factor), greatest.max(factor)]);
+        }
+    }
+
+    /// `14 faster (2.6 to 131×)`.
+    fn said(&self, direction: &str) -> Option<String> {
+        let factors = self.factors.map(|factors| format!(" ({})", factor_range(factors)));
+        (self.count > 0)
+            .then(|| format!("{} {direction}{}", self.count, factors.unwrap_or_default()))
+    }
 }
 
 impl Count {
@@ -88,8 +113,10 @@ impl Count {
         let mut count = Count::default();
         for figure in against.tests.iter().filter_map(TestComparison::leading) {
             match (figure.verdict, bound(figure)) {
-                (Verdict::Different { direction: Direction::Worse }, _) => count.slower += 1,
-                (Verdict::Different { direction: Direction::Better }, _) => count.faster += 1,
+                (Verdict::Different { direction: Direction::Worse }, _) => count.slower.add(figure),
+                (Verdict::Different { direction: Direction::Better }, _) => {
+                    count.faster.add(figure);
+                }
                 (Verdict::Open { because: Undecided::Identical }, _) => count.same += 1,
                 (Verdict::Open { .. }, Some(bound)) => {
                     count.same += 1;
@@ -108,29 +135,35 @@ impl Count {
         } else {
             "identical".to_owned()
         };
-        let parts = [
-            (self.slower, "slower"),
-            (self.faster, "faster"),
-            (self.same, &same),
-            (self.undecided, "undecided"),
-        ];
-        let said = parts.iter().filter(|(count, _)| *count > 0);
-        said.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+        let others = [(self.same, same.as_str()), (self.undecided, "undecided")]
+            .map(|(count, what)| (count > 0).then(|| format!("{count} {what}")));
+        let [same, undecided] = others;
+        let parts = [self.slower.said("slower"), self.faster.said("faster"), same, undecided];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The answer if no test represents the others, as among those of many OSDs.
+/// The answer if no test represents the others, as among those of many OSDs or programs.
 fn of_all(against: &Against, names: [&str; 2]) -> String {
     let [baseline, candidate] = names;
     let count = Count::of(against);
     let tests = against.tests.len();
-    match count {
-        Count { slower: 0, faster: 0, undecided: 0, .. } => format!(
+    let in_all = |differing: &Differing, direction: &str| {
+        let by = differing.factors.map(|factors| format!(", by {}", factor_range(factors)));
+        format!(
+            "{candidate} is {direction} than {baseline} in all {tests} tests{}.",
+            by.unwrap_or_default()
+        )
+    };
+    match (count.slower.count, count.faster.count, count.undecided) {
+        (slower, ..) if slower == tests => in_all(&count.slower, "slower"),
+        (_, faster, _) if faster == tests => in_all(&count.faster, "faster"),
+        (0, 0, 0) => format!(
             "No difference larger than {} between {candidate} and {baseline} in {tests} tests (95 % \
              confidence).",
             percent_up(count.bound)
         ),
-        Count { slower: 0, faster: 0, .. } => {
+        (0, 0, _) => {
             format!(
                 "Undecided: {candidate} against {baseline}, of {tests} tests {}.",
                 count.listed()
@@ -175,7 +208,13 @@ const PASSES: u64 = 5;
 
 /// Advice on the runs that would decide an open question; `None` if the answer needs nothing more.
 pub(super) fn advice(baseline: &GroupRecord, against: &Against) -> Option<String> {
-    let figure = against.headline()?.leading()?;
+    // Without a test that represents all, the first that is undecided.
+    let is_undecided = |test: &&TestComparison| {
+        let figure = test.leading();
+        figure.is_some_and(|figure| matches!(figure.verdict, Verdict::Open { .. }))
+    };
+    let open = || against.tests.iter().find(is_undecided);
+    let figure = against.headline().or_else(open)?.leading()?;
     let is_open = matches!(figure.verdict, Verdict::Open { .. });
     if !is_open || bound(figure).is_some_and(|bound| bound <= DETECTED) {
         return None;

@@ -51,6 +51,15 @@ fn said(baseline: &[RunDocument], candidate: &[RunDocument]) -> String {
     lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
+#[test]
+fn no_program_s_commits_stand_for_those_of_the_others() {
+    let run = |sync_us: f64, phase: f64| {
+        let commits = samples::suite("commits", 15.0, sync_us);
+        [samples::document(commits.into_iter().map(|test| lasting(test, 30, phase)).collect())]
+    };
+    insta::assert_snapshot!(said(&run(1700.0, 0.0), &run(170.0, 1.0)), @"B is faster than A in all 18 tests, by 19 % to 9.61×.");
+}
+
 /// Two runs of which the second is faster, on another kernel, with a changed test.
 fn before_and_after() -> Comparison {
     let mut after = run(800.0, 30, 1.0);
@@ -64,8 +73,8 @@ fn the_page_begins_with_the_answer() {
     let look = Look { columns: 80, ..Look::plain() };
     insta::assert_snapshot!(compare_page(&before_and_after(), Figures::Rate, &look), @"
     B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).
-    Judged by write + fsync. Of 3 tests: 2 faster, 1 the same within 0.8 %. 1 test
-    has no counterpart and is not compared.
+    Judged by write + fsync. Of 3 tests: 2 faster (2.1×), 1 the same within 0.8 %. 1
+    test has no counterpart and is not compared.
 
       A  before.json  1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
       B  after.json   1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
@@ -81,8 +90,9 @@ fn the_page_begins_with_the_answer() {
     let narrow = Look { columns: 60, ..Look::plain() };
     insta::assert_snapshot!(compare_page(&before_and_after(), Figures::Rate, &narrow), @"
     B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).
-    Judged by write + fsync. Of 3 tests: 2 faster, 1 the same
-    within 0.8 %. 1 test has no counterpart and is not compared.
+    Judged by write + fsync. Of 3 tests: 2 faster (2.1×), 1 the
+    same within 0.8 %. 1 test has no counterpart and is not
+    compared.
 
       A  before.json  1 run of check on /var/lib/db, 2026-11-20
                       19:30:00 UTC
@@ -106,8 +116,8 @@ fn the_page_begins_with_the_answer() {
 fn details_follow_when_asked_for() {
     insta::assert_snapshot!(compare_page(&before_and_after(), Figures::Leading, &Look::plain()), @"
     B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).
-    Judged by write + fsync. Of 3 tests: 2 faster, 1 the same within 0.8 %. 1 test has no counterpart
-    and is not compared.
+    Judged by write + fsync. Of 3 tests: 2 faster (2.1×), 1 the same within 0.8 %. 1 test has no
+    counterpart and is not compared.
 
       A  before.json  1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
       B  after.json   1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
@@ -276,15 +286,15 @@ fn few_tests_that_stand_out_are_named() {
     };
     let before = osds(&[], 0.0);
     insta::assert_snapshot!(said(&before, &osds(&["osd.3: write"], 1.0)), @"
-    B against A, of 8 tests: 1 slower, 7 the same within 5 %.
+    B against A, of 8 tests: 1 slower (3.0×), 7 the same within 5 %.
     Most different: osd.3: write (3.0× slower).
     ");
     insta::assert_snapshot!(said(&osds(&["osd.0: write", "osd.3: write"], 1.0), &before), @"
-    B against A, of 8 tests: 2 faster, 6 the same within 5 %.
+    B against A, of 8 tests: 2 faster (3.0×), 6 the same within 5 %.
     Most different: osd.0: write (3.0× faster), osd.3: write (3.0× faster).
     ");
     let many = ["osd.0: write", "osd.1: write", "osd.2: write", "osd.3: write"];
-    insta::assert_snapshot!(said(&before, &osds(&many, 1.0)), @"B against A, of 8 tests: 4 slower, 4 the same within 5 %.");
+    insta::assert_snapshot!(said(&before, &osds(&many, 1.0)), @"B against A, of 8 tests: 4 slower (3.0×), 4 the same within 5 %.");
 }
 
 #[test]
@@ -292,11 +302,11 @@ fn answers() {
     let before = [run(1700.0, 30, 0.0)];
     insta::assert_snapshot!(said(&before, &[run(800.0, 30, 1.0)]), @"
     B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).
-    Judged by write + fsync. Of 4 tests: 3 faster, 1 the same within 0.8 %.
+    Judged by write + fsync. Of 4 tests: 3 faster (2.1×), 1 the same within 0.8 %.
     ");
     insta::assert_snapshot!(said(&[run(800.0, 30, 0.0)], &[run(1700.0, 30, 1.0)]), @"
     B commits 2.1× slower than A (95 % interval 2.09 to 2.12×).
-    Judged by write + fsync. Of 4 tests: 3 slower, 1 the same within 0.8 %.
+    Judged by write + fsync. Of 4 tests: 3 slower (2.1×), 1 the same within 0.8 %.
     ");
     insta::assert_snapshot!(said(&before, &[run(1700.0, 30, 1.0)]), @"
     No difference larger than 0.8 % between B and A (95 % confidence).
@@ -311,7 +321,7 @@ fn answers() {
     mixed.results[2] = lasting(mixed.results[2].clone(), 4, 1.0);
     insta::assert_snapshot!(said(&before, &[mixed]), @"
     B commits 1.47× slower than A (95 % interval 1.46 to 1.48×).
-    Judged by write + fsync. Of 4 tests: 1 slower, 1 faster, 1 the same within 0.8 %, 1 undecided.
+    Judged by write + fsync. Of 4 tests: 1 slower (1.47×), 1 faster (2.1×), 1 the same within 0.8 %, 1 undecided.
     ");
     let only = |run: &RunDocument, tests: std::ops::Range<usize>| RunDocument {
         results: run.results[tests].to_vec(),
@@ -452,7 +462,7 @@ fn models_are_answered_exactly() {
     };
     insta::assert_snapshot!(said(&of(1700.0), &of(800.0)), @"
     B commits 2.1× faster than A (computed by models, exact).
-    Judged by write + fsync. Of 4 tests: 3 faster, 1 identical.
+    Judged by write + fsync. Of 4 tests: 3 faster (2.1×), 1 identical.
     ");
     insta::assert_snapshot!(said(&of(1700.0), &of(1700.0)), @"
     B commits exactly as fast as A (computed by models).
@@ -562,8 +572,8 @@ fn markdown_for_a_ticket() {
         Figures::Leading,
     );
     assert!(!markdown.contains("<b>"));
-    insta::assert_snapshot!(markdown, @r#"
-    **B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).** Judged by write + fsync. Of 2 tests: 1 faster, 1 the same within 0.8 %. 2 tests have no counterpart and are not compared.
+    insta::assert_snapshot!(markdown, @r"
+    **B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).** Judged by write + fsync. Of 2 tests: 1 faster (2.1×), 1 the same within 0.8 %. 2 tests have no counterpart and are not compared.
 
     - A: before.json, 1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
     - B: &lt;b&gt;\|drive\_1\|&lt;/b&gt;, after.json: 1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
@@ -596,10 +606,10 @@ fn markdown_for_a_ticket() {
     | measured by | flushmark | fio |
     | version | 0.1.0 | - |
     | drive | - | &lt;b&gt;\|drive\_1\|&lt;/b&gt; |
-    "#);
+    ");
     let brief = compare_markdown(&before_and_after(), Figures::Rate);
-    insta::assert_snapshot!(brief, @r#"
-    **B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).** Judged by write + fsync. Of 3 tests: 2 faster, 1 the same within 0.8 %. 1 test has no counterpart and is not compared.
+    insta::assert_snapshot!(brief, @r"
+    **B commits 2.1× faster than A (95 % interval 2.09 to 2.12×).** Judged by write + fsync. Of 3 tests: 2 faster (2.1×), 1 the same within 0.8 %. 1 test has no counterpart and is not compared.
 
     - A: before.json, 1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
     - B: after.json, 1 run of check on /var/lib/db, 2026-11-20 19:30:00 UTC
@@ -613,7 +623,7 @@ fn markdown_for_a_ticket() {
     - write O\_DSYNC: not compared, the workloads differ: depth: 1 and 4
 
     Also different: kernel.
-    "#);
+    ");
 }
 
 #[test]

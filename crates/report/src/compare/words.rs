@@ -72,6 +72,19 @@ fn speed(ratio: f64, metric: Metric) -> f64 {
     if metric.more_is_better() { ratio } else { 1.0 / ratio }
 }
 
+/// A factor in either direction, seen from the slower side: at least 1.
+pub(super) fn fold(factor: f64) -> f64 {
+    factor.max(1.0 / factor)
+}
+
+/// The range of several such factors: `2.6 to 131×`.
+pub(super) fn factor_range([least, greatest]: [f64; 2]) -> String {
+    match [least, greatest].map(|factor| Size::of(factor).to_string()) {
+        [one, other] if one == other => one,
+        _ => Size::range(least, greatest),
+    }
+}
+
 /// A factor in either direction, seen from the slower side, with its unit.
 struct Size {
     number: String,
@@ -80,7 +93,7 @@ struct Size {
 
 impl Size {
     fn of(factor: f64) -> Size {
-        let fold = factor.max(1.0 / factor);
+        let fold = fold(factor);
         let percent = (fold - 1.0) * 100.0;
         let (number, unit) = match fold {
             fold if fold < 1.0005 => ("<0.1".to_owned(), " %"),
@@ -107,7 +120,7 @@ impl Size {
 
     /// With three digits, so the ends of a narrow interval differ.
     fn precise(factor: f64) -> Size {
-        let fold = factor.max(1.0 / factor);
+        let fold = fold(factor);
         let size = Size::of(factor);
         if size.unit == "×" { Size { number: ratio(fold), ..size } } else { size }
     }

@@ -54,7 +54,7 @@ fn a_server_with_two_sockets() {
              sockets before the commit can continue.
         to do: Move them to the drive's node, with irqbalance or by hand for each interrupt.
           $ echo 8-15,24-31 > /proc/irq/141/smp_affinity_list
-      Dirty memory: up to 100.7 GiB of dirty memory (vm.dirty_ratio is 20 %)
+      Dirty memory: up to 101 GiB of dirty memory (vm.dirty_ratio is 20 %)
         why: A program that writes without syncing may accumulate 101 GiB. A drive that writes 500 MB/s
              needs 216 s for that, and an fsync on the same filesystem waits for it.
         to do: Start write-back early and keep little dirty data.
@@ -147,7 +147,7 @@ fn a_box_behind_a_raid_card() {
         to do: If commits are on the critical path, keep the frequency up.
           $ cpupower frequency-set --governor performance
       Dirty memory: up to 18.8 GiB of dirty memory (vm.dirty_ratio is 60 %)
-        why: A program that writes without syncing may accumulate 19 GiB. A drive that writes 500 MB/s
+        why: A program that writes without syncing may accumulate 18.8 GiB. A drive that writes 500 MB/s
              needs 40 s for that, and an fsync on the same filesystem waits for it.
         to do: Start write-back early and keep little dirty data.
           $ sysctl vm.dirty_background_bytes=67108864 vm.dirty_bytes=268435456
@@ -246,8 +246,8 @@ fn a_raid5() {
              microseconds per request, and a commit may wait for other processes.
         to do: Let the drive order the requests.
           $ echo none > /sys/block/sdc/queue/scheduler
-      Dirty memory: up to 6.2 GiB of dirty memory (vm.dirty_ratio is 20 %)
-        why: A program that writes without syncing may accumulate 6 GiB. A drive that writes 500 MB/s
+      Dirty memory: up to 6.17 GiB of dirty memory (vm.dirty_ratio is 20 %)
+        why: A program that writes without syncing may accumulate 6.17 GiB. A drive that writes 500 MB/s
              needs 13 s for that, and an fsync on the same filesystem waits for it.
         to do: Start write-back early and keep little dirty data.
           $ sysctl vm.dirty_background_bytes=67108864 vm.dirty_bytes=268435456
@@ -324,7 +324,7 @@ fn a_cloud_machine() {
       sda: interrupts            1 queue interrupt, on CPU 0
       sdb: interrupts            2 queue interrupts, on CPU 0
       vda: interrupts            2 queue interrupts, on CPUs 0, 1
-      Dirty memory               up to 0.8 GiB of dirty memory (vm.dirty_ratio is 20 %)
+      Dirty memory               up to 782 MiB of dirty memory (vm.dirty_ratio is 20 %)
       Laptop mode                off
       Huge pages                 transparent huge pages: madvise
       vda: kind of virtual disk  virtio-blk

@@ -81,7 +81,11 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let is_large = |result: &TestResult| result.workload.block_bytes >= LARGE_BYTES;
     let figure = |first: &TestResult, setting| {
         under(first, setting).map(|result| {
-            if is_large(result) { throughput(result.mib_per_s) } else { number(result.iops) }
+            if is_large(result) {
+                format!("{} MiB/s", throughput(result.mib_per_s))
+            } else {
+                number(result.iops)
+            }
         })
     };
     let gain = |first: &TestResult| {
@@ -110,31 +114,30 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         counted(first, |result| result.proof.device?.write_amplification().map(number))
     };
     let mut table = Columns::<TestResult>::new()
-        .with(Column::prose("test"), |first| {
+        .with(Column::left("test"), |first| {
             let pattern = first.workload.pattern.map_or("steps", Pattern::name);
-            format!("{pattern} {}, depth {}", size(first), first.workload.depth)
+            format!("{pattern} {}", size(first))
         })
+        .with(Column::right("depth"), |first| first.workload.depth.to_string())
         .with(Column::prose("sync"), |first| sync_column(key(first).3, key(first).4))
-        .with(Column::left("unit"), |first| if is_large(first) { "MiB/s" } else { "IOPS" })
         .with(Column::right("as found").optional(), |first| figure(first, WriteCache::Unchanged))
         .with(Column::right("cache off").optional(), |first| figure(first, WriteCache::Off))
         .with(Column::right("cache on").optional(), |first| figure(first, WriteCache::On))
-        .with(Column::right("off : on").optional(), gain)
-        .with(Column::right("merged").optional().may_drop(2), merged)
-        .with(Column::right("KiB/request").optional().may_drop(3), request)
-        .with(Column::right("WA").optional().may_drop(1), amplification);
+        .with(Column::right("off : on").optional().may_drop(1), gain)
+        .with(Column::right("merged").optional().may_drop(3), merged)
+        .with(Column::right("KiB/request").optional().may_drop(4), request)
+        .with(Column::right("WA").optional().may_drop(2), amplification);
     for group in firsts.chunk_by(|a, b| Group::of(a) == Group::of(b)) {
         table.group(Group::of(group[0]).title());
         group.iter().for_each(|first| table.row(first));
     }
     let table = table.render(look);
     // The column is left out on a narrow page, and where the drive counts nothing.
+    let mut note = String::from("IOPS where no unit is given");
     if table.lines().next().is_some_and(|head| head.contains(" WA")) {
-        table
-            + "\n  WA: write amplification, bytes written to the medium per byte sent to the drive\n"
-    } else {
-        table
+        note += "; WA: write amplification, bytes written to the medium per byte sent to the drive";
     }
+    format!("{table}\n{}", look.hanging("  ", &note))
 }
 
 /// The sync method, and for a flag at depth 1 also how the write was submitted.
@@ -167,53 +170,48 @@ mod golden {
     #[test]
     fn the_matrix() {
         insta::assert_snapshot!(table(&both(), &Look::plain()), @"
-        test                      sync                  unit   cache off   cache on  off : on  KiB/request
+        test             depth  sync                    cache off     cache on  off : on  KiB/request
         baseline: without syncs
-        write 4 KiB, depth 1      none                  IOPS      66,667     66,667       1 x        2 : 2
-        write 4 KiB, depth 4      none                  IOPS     202,096    202,096       1 x        2 : 2
-        write 4 KiB, depth 32     none                  IOPS   1,066,667  1,066,667       1 x        2 : 2
-        write 4 KiB, depth 128    none                  IOPS   3,233,529  3,233,529       1 x        2 : 2
-        randwrite 4 KiB, depth 1  none                  IOPS      66,667     66,667       1 x        2 : 2
-        randwrite 4 KiB, depth 4  none                  IOPS     202,096    202,096       1 x        2 : 2
-        randwrite 4 KiB, depth    none                  IOPS   1,066,667  1,066,667       1 x        2 : 2
-        32
-        randwrite 4 KiB, depth    none                  IOPS   3,233,529  3,233,529       1 x        2 : 2
-        128
+        write 4 KiB          1  none                       66,667       66,667       1 x        2 : 2
+        write 4 KiB          4  none                      202,096      202,096       1 x        2 : 2
+        write 4 KiB         32  none                    1,066,667    1,066,667       1 x        2 : 2
+        write 4 KiB        128  none                    3,233,529    3,233,529       1 x        2 : 2
+        randwrite 4 KiB      1  none                       66,667       66,667       1 x        2 : 2
+        randwrite 4 KiB      4  none                      202,096      202,096       1 x        2 : 2
+        randwrite 4 KiB     32  none                    1,066,667    1,066,667       1 x        2 : 2
+        randwrite 4 KiB    128  none                    3,233,529    3,233,529       1 x        2 : 2
         journal: sequential commits
-        write 4 KiB, depth 1      fsync                 IOPS      22,222        487    45.7 x        2 : 2
-        write 4 KiB, depth 1      fdatasync             IOPS      25,000        583    42.9 x        2 : 2
-        write 4 KiB, depth 1      o_sync, asynchronous  IOPS      21,053        449    46.8 x        2 : 2
-        write 4 KiB, depth 1      o_sync, pwrite        IOPS      21,053        449    46.8 x        2 : 2
+        write 4 KiB          1  fsync                      22,222          487    45.7 x        2 : 2
+        write 4 KiB          1  fdatasync                  25,000          583    42.9 x        2 : 2
+        write 4 KiB          1  o_sync, asynchronous       21,053          449    46.8 x        2 : 2
+        write 4 KiB          1  o_sync, pwrite             21,053          449    46.8 x        2 : 2
         worst case: random commits
-        randwrite 4 KiB, depth 1  fsync                 IOPS      22,222        487    45.7 x        2 : 2
-        randwrite 4 KiB, depth 1  fdatasync             IOPS      25,000        583    42.9 x        2 : 2
-        randwrite 4 KiB, depth 1  o_sync, asynchronous  IOPS      21,053        449    46.8 x        2 : 2
-        randwrite 4 KiB, depth 1  o_sync, pwrite        IOPS      21,053        449    46.8 x        2 : 2
+        randwrite 4 KiB      1  fsync                      22,222          487    45.7 x        2 : 2
+        randwrite 4 KiB      1  fdatasync                  25,000          583    42.9 x        2 : 2
+        randwrite 4 KiB      1  o_sync, asynchronous       21,053          449    46.8 x        2 : 2
+        randwrite 4 KiB      1  o_sync, pwrite             21,053          449    46.8 x        2 : 2
         other: commits at depth, large blocks
-        write 4 KiB, depth 4      fsync                 IOPS      22,222        487    45.7 x        2 : 2
-        write 4 KiB, depth 4      fsync=4               IOPS      22,222        487    45.7 x        2 : 2
-        write 4 KiB, depth 4      o_sync                IOPS      63,820      1,362    46.8 x        2 : 2
-        write 4 KiB, depth 32     fsync                 IOPS      22,222        487    45.7 x        2 : 2
-        write 4 KiB, depth 32     fsync=32              IOPS      22,222        487    45.7 x        2 : 2
-        write 4 KiB, depth 32     o_sync                IOPS     336,842      7,191    46.8 x        2 : 2
-        write 4 KiB, depth 128    fsync                 IOPS      22,222        487    45.7 x        2 : 2
-        write 4 KiB, depth 128    o_sync                IOPS   1,021,114     21,799    46.8 x        2 : 2
-        randwrite 4 KiB, depth 4  fsync                 IOPS      22,222        487    45.7 x        2 : 2
-        randwrite 4 KiB, depth 4  fsync=4               IOPS      22,222        487    45.7 x        2 : 2
-        randwrite 4 KiB, depth 4  o_sync                IOPS      63,820      1,362    46.8 x        2 : 2
-        randwrite 4 KiB, depth    fsync                 IOPS      22,222        487    45.7 x        2 : 2
-        32
-        randwrite 4 KiB, depth    fsync=32              IOPS      22,222        487    45.7 x        2 : 2
-        32
-        randwrite 4 KiB, depth    o_sync                IOPS     336,842      7,191    46.8 x        2 : 2
-        32
-        randwrite 4 KiB, depth    fsync                 IOPS      22,222        487    45.7 x        2 : 2
-        128
-        randwrite 4 KiB, depth    o_sync                IOPS   1,021,114     21,799    46.8 x        2 : 2
-        128
-        write 4 MiB, depth 32     none                  MiB/s      8,325      8,325       1 x        2 : 2
-        write 4 MiB, depth 32     fsync                 MiB/s        518        411    1.26 x        2 : 2
-        write 4 MiB, depth 32     o_sync                MiB/s      8,290      6,466    1.28 x        2 : 2
+        write 4 KiB          4  fsync                      22,222          487    45.7 x        2 : 2
+        write 4 KiB          4  fsync=4                    22,222          487    45.7 x        2 : 2
+        write 4 KiB          4  o_sync                     63,820        1,362    46.8 x        2 : 2
+        write 4 KiB         32  fsync                      22,222          487    45.7 x        2 : 2
+        write 4 KiB         32  fsync=32                   22,222          487    45.7 x        2 : 2
+        write 4 KiB         32  o_sync                    336,842        7,191    46.8 x        2 : 2
+        write 4 KiB        128  fsync                      22,222          487    45.7 x        2 : 2
+        write 4 KiB        128  o_sync                  1,021,114       21,799    46.8 x        2 : 2
+        randwrite 4 KiB      4  fsync                      22,222          487    45.7 x        2 : 2
+        randwrite 4 KiB      4  fsync=4                    22,222          487    45.7 x        2 : 2
+        randwrite 4 KiB      4  o_sync                     63,820        1,362    46.8 x        2 : 2
+        randwrite 4 KiB     32  fsync                      22,222          487    45.7 x        2 : 2
+        randwrite 4 KiB     32  fsync=32                   22,222          487    45.7 x        2 : 2
+        randwrite 4 KiB     32  o_sync                    336,842        7,191    46.8 x        2 : 2
+        randwrite 4 KiB    128  fsync                      22,222          487    45.7 x        2 : 2
+        randwrite 4 KiB    128  o_sync                  1,021,114       21,799    46.8 x        2 : 2
+        write 4 MiB         32  none                  8,325 MiB/s  8,325 MiB/s       1 x        2 : 2
+        write 4 MiB         32  fsync                   518 MiB/s    411 MiB/s    1.26 x        2 : 2
+        write 4 MiB         32  o_sync                8,290 MiB/s  6,466 MiB/s    1.28 x        2 : 2
+
+        IOPS where no unit is given
         ");
     }
 
@@ -228,13 +226,15 @@ mod golden {
             result.workload.write_cache = WriteCache::Unchanged;
         }
         insta::assert_snapshot!(table(&alone, &Look::plain()), @"
-        test                  sync                  unit  as found  KiB/request
+        test         depth  sync                  as found  KiB/request
         baseline: without syncs
-        write 4 KiB, depth 1  none                  IOPS    66,667            2
+        write 4 KiB      1  none                    66,667            2
         journal: sequential commits
-        write 4 KiB, depth 1  fsync                 IOPS    22,222            2
-        write 4 KiB, depth 1  o_sync, asynchronous  IOPS    21,053            2
-        write 4 KiB, depth 1  o_sync, pwrite        IOPS    21,053            2
+        write 4 KiB      1  fsync                   22,222            2
+        write 4 KiB      1  o_sync, asynchronous    21,053            2
+        write 4 KiB      1  o_sync, pwrite          21,053            2
+
+        IOPS where no unit is given
         ");
     }
 }

@@ -58,6 +58,12 @@ fn no_program_s_commits_stand_for_those_of_the_others() {
         [samples::document(commits.into_iter().map(|test| lasting(test, 30, phase)).collect())]
     };
     insta::assert_snapshot!(said(&run(1700.0, 0.0), &run(170.0, 1.0)), @"B is faster than A in all 18 tests, by 19 % to 9.61×.");
+    let modelled = || {
+        let [mut document] = run(1700.0, 0.0);
+        document.results.iter_mut().for_each(|test| test.engine = "sim".to_owned());
+        [document]
+    };
+    insta::assert_snapshot!(said(&modelled(), &modelled()), @"B is exactly as fast as A in all 18 tests (computed by models).");
 }
 
 /// Two runs of which the second is faster, on another kernel, with a changed test.

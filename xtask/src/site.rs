@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
+use crate::build;
 use crate::command::{command, output, root};
 
 /// The release of mdBook that is installed and used.
@@ -120,14 +121,15 @@ pub fn build() -> anyhow::Result<PathBuf> {
     Ok(site.join("index.html"))
 }
 
-/// mdBook, installed below `target` unless it is there.
+/// mdBook, installed in the target directory unless it is there.
 fn install() -> anyhow::Result<PathBuf> {
-    let tools = root().join("target/tools");
+    let tools = build::target_directory().join("tools");
     let program = tools.join("bin/mdbook");
     let version = output(&program.to_string_lossy(), &["--version"]);
     if version.is_ok_and(|version| version.contains(MDBOOK)) {
         return Ok(program);
     }
+    let build = tools.join("build");
     let tools = tools.to_string_lossy().into_owned();
     // Unoptimised: rendering takes two seconds, and optimising it would take minutes.
     let args = [
@@ -135,7 +137,7 @@ fn install() -> anyhow::Result<PathBuf> {
         "search", "--version", MDBOOK, "--root", &tools, "mdbook",
     ];
     let status = command("cargo", &args)
-        .env("CARGO_TARGET_DIR", root().join("target/tools/build"))
+        .env("CARGO_TARGET_DIR", build)
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .status()
         .context("cannot start cargo")?;

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use super::Options;
 use super::plot::{Curve, plot};
 use super::runner::{Outcome, Runner};
-use crate::command::root;
+use crate::build;
 
 const COUNTS: [usize; 5] = [100_000, 316_000, 1_000_000, 3_160_000, 10_000_000];
 const CONTESTANTS: [&str; 3] = ["prefixsort", "std-unstable", "sketch"];
@@ -22,8 +22,7 @@ const DATA: [&str; 4] = ["urls", "composite-binary", "prefix-48", "uniform-16"];
 pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
     let asked: Vec<&str> = options.data.iter().map(String::as_str).collect();
     let sets = if asked.is_empty() { &DATA[..] } else { &asked };
-    let directory =
-        std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
+    let directory = build::target_directory();
     for data in sets {
         let mut curves =
             CONTESTANTS.map(|name| Curve { name: name.to_owned(), points: Vec::new() });

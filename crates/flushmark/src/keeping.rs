@@ -171,7 +171,11 @@ impl Keeping {
             _ => None,
         };
         if let Some(because) = on_request.filter(|_| args.store.is_none()) {
-            return Ok(Keeping { step: Step::NotAsked(because), option: String::new() });
+            let step = match choose(None) {
+                Ok(StoreChoice::Disabled) => Step::Off,
+                _ => Step::NotAsked(because),
+            };
+            return Ok(Keeping { step, option: String::new() });
         }
         let option = args.store.as_ref().map(|name| format!(" --store {name}")).unwrap_or_default();
         let opened = |location: &Location, named| {

@@ -271,11 +271,14 @@ fn what_is_kept_and_what_is_not() {
         let quiet = place.run(&["run", &plan, "--target", target, "--quiet"]);
         assert_eq!(quiet.stderr, "");
     }
-    let by_variable = |value: &str| {
-        let words = ["run", &plan, "--target", &target];
+    let with_variable = |target: &str, value: &str| {
+        let words = ["run", &plan, "--target", target];
         Run::of(place.command(&words).env("FLUSHMARK_STORE", value).output().unwrap())
     };
-    assert!(!by_variable("none").stderr.contains("kept"));
+    let by_variable = |value: &str| with_variable(&target, value);
+    for target in [&target, "sim:consumer-nvme"] {
+        assert!(!with_variable(target, "none").stderr.contains("kept"), "{target}");
+    }
     assert!(!place.path("data").exists(), "nothing asked for a store");
 
     for target in ["null:", "sim:consumer-nvme"] {

@@ -595,7 +595,7 @@ fn a_comparison_in_a_narrow_view_breaks_no_word() {
     );
     assert!(
         highest > 0.0 && highest < 40.0,
-        "a name of a test or figure stands in one line, and not in {highest} px"
+        "the name of a test or figure is {highest} px high, which is more than one line"
     );
     assert!(shown.number("document.documentElement.scrollWidth") <= 400.0);
     shown.picture("comparison-narrow.png", 400);

@@ -271,7 +271,7 @@ impl Instance {
     }
 }
 
-/// Passes on pages until there are no more for now, at most this many.
+/// Passes on the pages that are there, up to this number.
 fn pages(
     reader: &mut impl io::Read,
     path: &Path,

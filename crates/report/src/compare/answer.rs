@@ -158,7 +158,7 @@ fn of_all(against: &Against, names: [&str; 2]) -> String {
     match (count.slower.count, count.faster.count, count.undecided) {
         (slower, ..) if slower == tests => in_all(&count.slower, "slower"),
         (_, faster, _) if faster == tests => in_all(&count.faster, "faster"),
-        // No interval allows any difference, since models have none.
+        // Models have no intervals that would allow a difference.
         (0, 0, 0) if count.bound <= 0.0 => format!(
             "{candidate} is exactly as fast as {baseline} in all {tests} tests (computed by models)."
         ),

@@ -445,7 +445,7 @@ fn a_running_test_is_seen_to_grow_and_to_end() {
     let directory = tempfile::tempdir().unwrap();
     let text = "[[test]]\nname = \"<img src=x onerror='window.owned = 1'>\"\npattern \
                 = \"randwrite\"\nsync = \"fdatasync\"\nsize = \"4MiB\"\nwarm_up = \"0s\"\ntime \
-                = \"9s\"\n\
+                = \"15s\"\n\
                 [[test]]\nname = \"second\"\npattern = \"randwrite\"\nsize = \"4MiB\"\nwarm_up \
                 = \"0s\"\ntime = \"4s\"\n";
     let plan = plan(directory.path(), text);
@@ -461,25 +461,18 @@ fn a_running_test_is_seen_to_grow_and_to_end() {
         "document.querySelector('.running h2')?.textContent.startsWith('<img src=x') === true",
     );
     shown.until("document.querySelector('.running [data-figure] svg') !== null");
-    let points = "echarts.getInstanceByDom(document.querySelector('.running \
-                  [data-figure]')).getOption().series[0].data.length";
-    let first = shown.value(points).as_u64().unwrap();
-    let bar = shown.value("document.querySelector('.running progress').value").as_f64().unwrap();
-    shown.until(&format!("{points} >= {first} + 2"));
-    assert!(
-        shown.value("document.querySelector('.running progress').value").as_f64().unwrap() > bar
-    );
-    assert!(
-        shown
-            .value("document.querySelector('[id$=-iops]').textContent")
-            .as_str()
-            .unwrap()
-            .ends_with("/s")
-    );
-    assert_eq!(
-        shown.value("document.querySelectorAll('.running tbody tr').length").as_u64(),
-        shown.value(&format!("{points} - 1")).as_u64()
-    );
+    // All of one moment, because the page changes every second.
+    let seen = "({ points: echarts.getInstanceByDom(document.querySelector('.running \
+                [data-figure]')).getOption().series[0].data.length, rows: \
+                document.querySelectorAll('.running tbody tr').length, bar: \
+                document.querySelector('.running progress').value, iops: \
+                document.querySelector('[id$=-iops]').textContent })";
+    let first = shown.value(seen);
+    shown.until(&format!("{seen}.points >= {} + 2", first["points"]));
+    let later = shown.value(seen);
+    assert!(later["bar"].as_f64().unwrap() > first["bar"].as_f64().unwrap(), "{first} {later}");
+    assert!(later["iops"].as_str().unwrap().ends_with("/s"), "{later}");
+    assert_eq!(later["rows"].as_u64().unwrap() + 1, later["points"].as_u64().unwrap(), "{later}");
     assert_eq!(
         shown.value("window.owned === undefined && document.querySelectorAll('img').length === 0"),
         json!(true)

@@ -43,10 +43,6 @@ impl Pair<'_> {
         self.on.workload.sync.is_some_and(SyncMethod::is_durable)
     }
 
-    fn is_random(&self) -> bool {
-        is_random(self.on)
-    }
-
     /// A small write at depth 1 by one job, synced each time if at all.
     fn is_single(&self) -> bool {
         let work = &self.on.workload;
@@ -54,7 +50,7 @@ impl Pair<'_> {
     }
 
     fn name(&self) -> String {
-        name(self.on)
+        test_name(self.on)
     }
 }
 
@@ -63,7 +59,7 @@ fn is_random(result: &TestResult) -> bool {
 }
 
 /// `4 KiB write + fsync, sequential, depth 128`.
-fn name(result: &TestResult) -> String {
+fn test_name(result: &TestResult) -> String {
     let mut name = operation_name(result);
     if !is_random(result) {
         name += ", sequential";
@@ -79,7 +75,7 @@ fn name(result: &TestResult) -> String {
 pub fn name_under_setting(result: &TestResult) -> Option<String> {
     let setting = result.workload.write_cache;
     (setting != WriteCache::Unchanged)
-        .then(|| format!("{}, cache {}", name(result), setting.name()))
+        .then(|| format!("{}, cache {}", test_name(result), setting.name()))
 }
 
 /// The direction of the verdict.
@@ -100,7 +96,7 @@ pub(crate) fn cache_setting(case: &Case<'_>) -> Option<Finding> {
         methods.iter().find_map(|method| {
             let of_method =
                 |pair: &&Pair<'_>| pair.is_single() && pair.on.workload.sync == Some(*method);
-            pairs.iter().filter(of_method).min_by_key(|pair| !pair.is_random())
+            pairs.iter().filter(of_method).min_by_key(|pair| !is_random(pair.on))
         })
     };
     let by_flush = single(&[SyncMethod::Fsync, SyncMethod::Fdatasync]);
@@ -324,10 +320,10 @@ impl Verdict<'_> {
     fn doubt_off(&self, pairs: &[Pair<'_>]) -> String {
         let mut doubt = CACHE_OFF_DOUBT.to_owned();
         // The kernel and the drive merge neighbouring writes that wait together.
-        if !self.changes_commits() && !self.best.is_random() && self.best.on.workload.depth > 1 {
+        if !self.changes_commits() && !is_random(self.best.on) && self.best.on.workload.depth > 1 {
             doubt += " The largest gain counts merged requests, because neighbouring writes that \
                       wait together become one";
-            let random = pairs.iter().filter(|pair| pair.is_synced() && pair.is_random());
+            let random = pairs.iter().filter(|pair| pair.is_synced() && is_random(pair.on));
             let gain = random.map(Pair::gain).fold(1.0, f64::max);
             doubt += &format!("; random writes gain up to {} times.", number(gain));
         }
@@ -348,7 +344,7 @@ impl Verdict<'_> {
 }
 
 fn in_evidence(result: &TestResult) -> String {
-    name_under_setting(result).unwrap_or_else(|| name(result))
+    name_under_setting(result).unwrap_or_else(|| test_name(result))
 }
 
 fn sides(pair: &Pair<'_>) -> [Evidence; 2] {

@@ -29,6 +29,20 @@ const JOIN_KEY: i64 = 0x464C_5447;
 /// First half of the keys of members' locks; the second half is the member's number.
 const MEMBER_KEY: i32 = 0x464C_5447;
 
+/// Asks the server to notice within ten seconds that a host lost its power or its network: neither
+/// closes the connection, and by default the host would be waited for in each test. Servers before
+/// PostgreSQL 12 have no `tcp_user_timeout`, and notice only while nothing is on its way to the host.
+const LOSS: &str = "
+SELECT set_config(parameter, value, false)
+FROM (VALUES
+    ('tcp_keepalives_idle', '5'),
+    ('tcp_keepalives_interval', '1'),
+    ('tcp_keepalives_count', '5'),
+    ('tcp_user_timeout', '10000')
+) wanted (parameter, value)
+WHERE parameter IN (SELECT name FROM pg_catalog.pg_settings)
+";
+
 const TABLES: &str = "
 CREATE SCHEMA IF NOT EXISTS flushmark;
 CREATE TABLE IF NOT EXISTS flushmark.run_groups (
@@ -138,6 +152,7 @@ impl Hosts {
             let mut client =
                 database::connect_postgres(url, None, wait).map_err(Problem::Unreachable)?;
             client.batch_execute("SET client_min_messages = warning").map_err(refused)?;
+            client.batch_execute(LOSS).map_err(refused)?;
             let (id, number) = membership(&mut client, &group)?;
             client.batch_execute("LISTEN flushmark_group").map_err(refused)?;
             let clock = server_clock(&mut client).map_err(refused)?;

@@ -265,7 +265,11 @@ const STEPS: [(&str, Step); 7] = [
     ("outliers", outliers),
     ("together", together::measure),
 ];
-const FAULTS: [(&str, Step); 2] = [("bad hosts", faults::hosts), ("server lost", faults::server)];
+const FAULTS: [(&str, Step); 3] = [
+    ("bad hosts", faults::hosts),
+    ("network lost", faults::network),
+    ("server lost", faults::server),
+];
 
 pub fn run(options: &Options, tally: &mut Tally) -> anyhow::Result<Outcome> {
     ensure!(rustix::process::geteuid().is_root(), "network namespaces need root; run it as root");

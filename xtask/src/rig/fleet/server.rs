@@ -56,6 +56,13 @@ impl Server {
         self.run("pg_ctl", &["-D", &self.data(), "-m", "immediate", "stop"])
     }
 
+    /// The value that a query returns.
+    pub fn answer(&self, query: &str) -> anyhow::Result<String> {
+        let mut psql = Command::new("psql");
+        psql.env("PGPASSWORD", PASSWORD).args([URL, "--no-psqlrc", "-qtAc", query]);
+        Ok(self.interruption.text(&mut psql)?.trim().to_owned())
+    }
+
     fn data(&self) -> String {
         self.directory.join("data").to_string_lossy().into_owned()
     }

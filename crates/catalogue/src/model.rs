@@ -371,7 +371,7 @@ pub struct Volume {
     pub unit_mb_per_s: f64,
     /// Throughput of all units together.
     pub link_mb_per_s: f64,
-    /// Sustained throughput by contract; commands above it wait.
+    /// Sustained throughput of writes by contract; writes above it wait. The link limits reads.
     pub sustained_mb_per_s: f64,
     /// Commands per second by contract.
     pub iops_most: f64,

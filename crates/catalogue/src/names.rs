@@ -74,6 +74,7 @@ fn similar_drives(wanted: &str) -> Vec<&'static str> {
 /// let found = catalogue::reported_as("Samsung SSD 980 1TB");
 /// assert!(found.iter().all(|drive| drive.model.as_deref() == Some("980")));
 /// assert!(!found.is_empty() && catalogue::reported_as("Samsung SSD 980 PRO 1TB").is_empty());
+/// assert_eq!(catalogue::reported_as("Samsung 980 1 TB"), found);
 /// ```
 pub fn reported_as(model: &str) -> Vec<&'static Drive> {
     let reported = words(model);
@@ -95,19 +96,32 @@ pub fn reported_as(model: &str) -> Vec<&'static Drive> {
     drives().iter().filter(is_model).collect()
 }
 
-/// The words of a model's name, in upper case.
+/// The words of a model's name, in upper case. `960 GB` is one word.
 fn words(name: &str) -> Vec<String> {
-    let parts = name.split(|letter: char| letter.is_whitespace() || letter == '_');
-    parts.filter(|word| !word.is_empty()).map(str::to_uppercase).collect()
+    let mut words: Vec<String> = Vec::new();
+    for word in name.split(|letter: char| letter.is_whitespace() || letter == '_') {
+        let word = word.to_uppercase();
+        match words.last_mut() {
+            Some(number) if is_unit(&word) && is_number(number) => number.push_str(&word),
+            _ if word.is_empty() => {}
+            _ => words.push(word),
+        }
+    }
+    words
+}
+
+fn is_unit(word: &str) -> bool {
+    matches!(word, "GB" | "TB")
+}
+
+fn is_number(word: &str) -> bool {
+    word.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
 }
 
 /// Words that do not distinguish models: kinds, and capacities such as `960GB`.
 fn is_general(word: &str) -> bool {
     let number = word.strip_suffix("GB").or_else(|| word.strip_suffix("TB"));
-    let is_capacity = number.is_some_and(|number| {
-        number.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
-    });
-    is_capacity || matches!(word, "SSD" | "NVME" | "ATA" | "SATA")
+    number.is_some_and(is_number) || matches!(word, "SSD" | "NVME" | "ATA" | "SATA")
 }
 
 /// The model with this name, or the one that was fitted to the drive with this name; letter case

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Figures, RunFigures, RunId};
 
-use crate::change::{History, Rise, Shape, rises};
+use crate::change::{History, RUNS_MIN, Rise, Shape, rises};
 use crate::facts::{Change, changes, facts};
 use crate::specimen::name;
 
@@ -35,12 +35,15 @@ pub struct Drift {
     pub changes: Vec<Change>,
 }
 
+/// A change shows in this many runs of a drive: as many before it as since.
+pub const HISTORY_MIN: usize = 2 * RUNS_MIN;
+
 /// Drives that became slower, among all with a history.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Drifts {
     /// The one with the largest change first.
     pub found: Vec<Drift>,
-    /// Drives with a history, however short.
+    /// Drives with a test that was run often enough.
     pub drives: usize,
 }
 
@@ -91,8 +94,9 @@ impl Drifts {
                 changes: Vec::new(),
             });
         }
+        let with_history = series.iter().zip(&runs).filter(|(_, runs)| runs.len() >= HISTORY_MIN);
         let drives: BTreeSet<(&str, &str)> =
-            series.iter().map(|series| (series.host, series.drive)).collect();
+            with_history.map(|(series, _)| (series.host, series.drive)).collect();
         Drifts { found, drives: drives.len() }
     }
 

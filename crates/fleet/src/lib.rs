@@ -42,7 +42,7 @@ pub use cause::Cause;
 pub use change::Shape;
 pub use choice::DriveChoice;
 pub use document::{Answer, FleetDocument};
-pub use drift::{Drift, Drifts};
+pub use drift::{Drift, Drifts, HISTORY_MIN};
 pub use facts::{Change, facts};
 pub use outliers::{Outlier, Outliers, outliers};
 pub use scaling::{Scaling, Step, Together, scaling};

@@ -176,7 +176,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub fio_options: FioOptions,
 
-    /// Shorten every timed test to this, such as 30s or 250ms
+    /// Run every timed test for this long, such as 30s or 4h
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
 

@@ -32,7 +32,14 @@ pub fn machine(given: &str, target: &SimTarget<'_>) -> anyhow::Result<Machine> {
             .map_err(|error| wrong(format!("{} is not a valid model: {error}", path.display())))?;
         target.machine(&model)
     } else {
-        let model = simdrive::model(target.model).map_err(|error| wrong(error.to_string()))?;
+        let model =
+            simdrive::model(target.model).map_err(|error| match catalogue::find(target.model) {
+                // Only the catalogue has a similar name.
+                Err(unknown) if error.nearest.is_empty() && !unknown.nearest.is_empty() => {
+                    wrong(unknown.to_string())
+                }
+                _ => wrong(error.to_string()),
+            })?;
         target.machine(&model)
     };
     let machine = machine.map_err(|error| wrong(error.to_string()))?;

@@ -239,7 +239,7 @@ fn help_of_run() {
               The same, for use anywhere on the command line
 
           --time <TIME>
-              Shorten every timed test to this, such as 30s or 250ms
+              Run every timed test for this long, such as 30s or 4h
 
           --as-published
               Run the tests as long as the suite's source did, with its rests and preconditioning
@@ -413,7 +413,7 @@ fn help_of_watch() {
       flushmark watch
       sudo flushmark watch /var/lib/postgresql --for 1min
       flushmark watch /dev/sda /dev/nvme0n1 --interval 10s --format json
-      sudo flushmark watch --openmetrics :9187
+      sudo flushmark watch --openmetrics :9487
 
     Press Ctrl-C to stop.
     ");
@@ -518,7 +518,7 @@ fn help_of_ceph_bench() {
                                  on, and compare [default: both] [possible values: off, on, both]
           --no-fill              Do not write the image once beforehand; the first write to each of its
                                  objects then creates the object
-          --time <TIME>          Shorten every timed test to this, such as 30s or 250ms
+          --time <TIME>          Run every timed test for this long, such as 30s or 4h
           --smoke                Run the whole suite in seconds to show that everything works; the
                                  numbers are meaningless and are not kept
           --destroy-data         Allow overwriting the content of the target file or device

@@ -93,10 +93,10 @@ fn outliers_are_named_with_what_differs() {
     One drive was not compared: fewer than 8 of its kind were measured.
     ");
     insta::assert_snapshot!(fleet.run(&["outliers", "--model", "other"]).stdout, @"
-    No drive is slower than others of its model (0 compared).
+    Nothing to compare: `fleet outliers` needs 8 drives of one model, measured with the same suite and filesystem.
     One drive was not compared: fewer than 8 of its kind were measured.
     ");
-    insta::assert_snapshot!(fleet.run(&["outliers", "--suite", "wal"]).stdout, @"No drive is slower than others of its model (0 compared).");
+    insta::assert_snapshot!(fleet.run(&["outliers", "--suite", "wal"]).stdout, @"Nothing to compare: `fleet outliers` needs 8 drives of one model, measured with the same suite and filesystem.");
 }
 
 #[test]
@@ -126,8 +126,9 @@ fn drift_is_dated_and_comes_with_what_changed() {
       db03  Sdb03  check: randwrite 4 KiB,      2026-11-02   2.91 ms  5.85 ms    2.0x  at once    firmware: 5B2QGXA7 to
                    fsync=1, depth 1, jobs 1                                                       6B2QGXA7
     ");
-    // Before that time, nothing had happened.
-    insta::assert_snapshot!(fleet.run(&["drift", "--until", "2026-10-20"]).stdout, @"No drive became slower (20 with a history).");
+    // Before that time, nothing had happened, and still earlier nothing could be seen.
+    insta::assert_snapshot!(fleet.run(&["drift", "--until", "2026-10-27", "--host", "db03"]).stdout, @"No drive became slower (1 with 6 runs or more).");
+    insta::assert_snapshot!(fleet.run(&["drift", "--until", "2026-10-20"]).stdout, @"Nothing to compare: `fleet drift` needs 6 runs of the same test on a drive.");
 }
 
 /// The name of a pod is new with each run.
@@ -148,8 +149,8 @@ fn a_container_has_the_name_that_it_is_given() {
 #[test]
 fn nothing_to_compare() {
     let nothing = Fleet::of([]);
-    insta::assert_snapshot!(nothing.run(&["outliers"]).stdout, @"No drive is slower than others of its model (0 compared).");
-    insta::assert_snapshot!(nothing.run(&["drift"]).stdout, @"No drive became slower (0 with a history).");
+    insta::assert_snapshot!(nothing.run(&["outliers"]).stdout, @"Nothing to compare: `fleet outliers` needs 8 drives of one model, measured with the same suite and filesystem.");
+    insta::assert_snapshot!(nothing.run(&["drift"]).stdout, @"Nothing to compare: `fleet drift` needs 6 runs of the same test on a drive.");
     let mut absent = flushmark();
     absent.args(["fleet", "outliers", "--store", "/nowhere/results.db"]);
     let refused = Run::of(absent.output().unwrap());

@@ -194,7 +194,8 @@ fn protection(case: &Case<'_>, basis: Basis) -> Option<Finding> {
         (
             "no-power-loss-protection",
             format!(
-                "the storage shows no power-loss protection (PLP): a commit ({name}) takes {time}."
+                "the storage commits like a drive without power-loss protection (PLP): a commit \
+                 ({name}) takes {time}."
             ),
             "A rotating disk, an array or a network volume is as slow, and some protected drives \
              write their cache out on each flush while it is on.",

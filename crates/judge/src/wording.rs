@@ -3,11 +3,24 @@
 use measurement::{Evidence, TestResult};
 use workload::{Operation, SpaceCall, Submission, SyncMethod, TargetName};
 
+use crate::case::Case;
+
 /// The way to switch a drive's write cache: a command, or for a model a part of the target name.
 pub(crate) fn switch_cache(setting: &str, disk: &str) -> String {
     match TargetName::parse(disk) {
         TargetName::Model(_) => format!("`--target {disk},write-cache={setting}`"),
         _ => format!("`flushmark cache {setting} {disk}`"),
+    }
+}
+
+/// The command that measures both settings of the write cache.
+pub(crate) fn measure_write_cache(case: &Case<'_>) -> String {
+    let path = shell_word(&case.path());
+    if case.is_modelled() {
+        format!("`flushmark run write-cache {path}`")
+    } else {
+        let option = if case.is_raw_device() { "--destroy-data" } else { "--in-use" };
+        format!("`sudo flushmark run write-cache {path} {option}`")
     }
 }
 

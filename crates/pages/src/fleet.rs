@@ -137,7 +137,14 @@ pub fn outliers_section(outliers: &Outliers) -> Markup {
             }
         }
         @if table.rows.is_empty() {
-            p.notice { "No drive is slower than others of its model." }
+            p.notice {
+                @if outliers.compared == 0 {
+                    "Nothing to compare: " (fleet::outliers::PEERS_MIN) " drives of one model, \
+                    measured with the same suite and filesystem, are needed."
+                } @else {
+                    "No drive is slower than others of its model."
+                }
+            }
         } @else {
             (table.markup("Drives that are slower than others of their model"))
         }
@@ -168,9 +175,15 @@ pub fn drifts_section(drifts: &Drifts) -> Markup {
         ]);
     }
     html! {
-        p.meta { (number(drifts.drives as f64)) " drives with a history." }
+        p.meta {
+            (number(drifts.drives as f64)) " drives with " (fleet::HISTORY_MIN) " runs or more of a \
+            test."
+        }
         @if table.rows.is_empty() {
-            p.notice { "No drive became slower." }
+            p.notice {
+                @if drifts.drives == 0 { "Nothing to compare." }
+                @else { "No drive became slower." }
+            }
         } @else {
             (table.markup("Drives that became slower"))
         }

@@ -229,7 +229,7 @@ impl<'a, T> Columns<'a, T> {
         let wrapped: Vec<Vec<String>> = layout
             .iter()
             .map(|&(column, width)| match self.heads[column].kind {
-                Kind::Prose => wrap(&cells[column].text, width),
+                Kind::Prose => lines(&cells[column].text, width),
                 _ => vec![cells[column].text.clone()],
             })
             .collect();
@@ -261,6 +261,30 @@ impl<'a, T> Columns<'a, T> {
         }
         text
     }
+}
+
+/// The lines of a cell. A word that is too long is divided after its commas, as between the settings
+/// of a model; a path stays whole, because it is to be copied.
+fn lines(text: &str, width: usize) -> Vec<String> {
+    let divided = |line: String| {
+        let mut pieces = vec![String::new()];
+        for part in line.split_inclusive(',') {
+            match pieces.last_mut() {
+                Some(piece)
+                    if piece.is_empty()
+                        || piece.chars().count() + part.chars().count() <= width =>
+                {
+                    piece.push_str(part);
+                }
+                _ => pieces.push(part.to_owned()),
+            }
+        }
+        pieces
+    };
+    wrap(text, width)
+        .into_iter()
+        .flat_map(|line| if line.chars().count() > width { divided(line) } else { vec![line] })
+        .collect()
 }
 
 /// The width of each column, given what each wants: those that want less than an equal share of the
@@ -299,6 +323,16 @@ mod tests {
 
     fn at(columns: usize) -> String {
         table().render(&Look { columns, ..Look::plain() })
+    }
+
+    #[test]
+    fn a_long_word_is_divided_after_its_commas() {
+        assert_eq!(
+            lines("on sim:samsung-980-1tb,filesystem=ext4,seed=7", 22),
+            ["on", "sim:samsung-980-1tb,", "filesystem=ext4,seed=7"]
+        );
+        assert_eq!(lines("/dev/disk/by-id/nvme-1", 10), ["/dev/disk/by-id/nvme-1"]);
+        assert_eq!(lines("", 10), [""]);
     }
 
     #[test]

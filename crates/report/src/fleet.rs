@@ -1,5 +1,6 @@
 //! Answers over many hosts.
 
+use fleet::HISTORY_MIN;
 use fleet::outliers::PEERS_MIN;
 use fleet::{
     Answer, By, Cause, Change, Drift, Drifts, FactValue, HostFigure, Outlier, Outliers, Scaling,
@@ -177,6 +178,10 @@ fn scaling_page(scaling: &[Scaling], look: &Look) -> String {
 fn outliers_page(outliers: &Outliers, look: &Look) -> String {
     let compared = outliers.compared;
     let mut text = match outliers.found.len() {
+        0 if compared == 0 => format!(
+            "Nothing to compare: `fleet outliers` needs {PEERS_MIN} drives of one model, measured \
+             with the same suite and filesystem.\n"
+        ),
         0 => format!("No drive is slower than others of its model ({compared} compared).\n"),
         found => {
             let table = Columns::<Outlier>::new()
@@ -235,8 +240,13 @@ pub fn what_differs(causes: &[Cause]) -> String {
 
 /// Drives that became slower, since when, and what changed then.
 fn drift_page(Drifts { found, drives }: &Drifts, look: &Look) -> String {
+    if *drives == 0 {
+        return format!(
+            "Nothing to compare: `fleet drift` needs {HISTORY_MIN} runs of the same test on a drive.\n"
+        );
+    }
     if found.is_empty() {
-        return format!("No drive became slower ({drives} with a history).\n");
+        return format!("No drive became slower ({drives} with {HISTORY_MIN} runs or more).\n");
     }
     let table = Columns::<Drift>::new()
         .with(Column::left("host"), |row| harmless(&row.host))

@@ -34,31 +34,31 @@ mod tests {
         insta::assert_snapshot!(models(catalogue::models(), &Look::plain()), @"
         Generic drives
           cloud-volume                     Generic cloud volume: typical of offers of 500 GB with
-                                           provisioned speed: half a millisecond a small write, 6000
-                                           commands and 250 MB a second by contract
-          consumer-nvme                    Generic consumer NVMe drive: typical of its class: PCIe 4.0,
-                                           three-bit flash, a large part of it written one bit a cell, no
-                                           capacitors, 1 TB; a flush writes the journal of the mapping
-                                           table, 1 to 4 ms
-          consumer-sata                    Generic consumer SATA drive: typical of its class: three-bit
-                                           flash, a part of it written one bit a cell, no capacitors, 1 TB;
-                                           a flush takes 1 to 5 ms and cannot be queued
-          disk-7200rpm-cache-off           Generic 7200 rpm disk, cache off: typical of datasheets: a turn
-                                           of 8.33 ms, a mean seek of 8.5 ms, 0.3 ms for a settled write,
-                                           250 MB/s outside and 120 inside, 256 MiB of cache; as shipped
-                                           with the cache off
-          disk-7200rpm-cache-on            Generic 7200 rpm disk, cache on: typical of datasheets: a turn of
-                                           8.33 ms, a mean seek of 8.5 ms, 0.3 ms for a settled write,
-                                           250 MB/s outside and 120 inside, 256 MiB of cache; as shipped
-                                           with the cache on
+                                           provisioned speed: 0.5 ms for a small write; contract:
+                                           6,000 IOPS, 250 MB/s of writes, 1,000 MB/s of reads
+          consumer-nvme                    Generic consumer NVMe drive: typical of its class: PCIe 4.0, TLC
+                                           flash with a large SLC cache, no capacitors, 1 TB; a flush writes
+                                           the journal of the mapping table, 1 to 4 ms
+          consumer-sata                    Generic consumer SATA drive: typical of its class: TLC flash with
+                                           an SLC cache, no capacitors, 1 TB; a flush takes 1 to 5 ms and
+                                           cannot be queued
+          disk-7200rpm-cache-off           Generic 7200 rpm disk, cache off: typical of datasheets: a
+                                           rotation of 8.33 ms, a mean seek of 8.5 ms, 0.3 ms to settle
+                                           before a write, 250 MB/s on outer and 120 MB/s on inner tracks,
+                                           256 MiB of cache; as shipped with the cache off
+          disk-7200rpm-cache-on            Generic 7200 rpm disk, cache on: typical of datasheets: a
+                                           rotation of 8.33 ms, a mean seek of 8.5 ms, 0.3 ms to settle
+                                           before a write, 250 MB/s on outer and 120 MB/s on inner tracks,
+                                           256 MiB of cache; as shipped with the cache on
           enterprise-nvme                  Generic enterprise NVMe drive: typical of its class: PCIe 4.0,
-                                           three-bit flash, capacitors, 3.84 TB; a write is acknowledged
-                                           after 10 to 25 µs, a flush costs one command
-          enterprise-sata                  Generic enterprise SATA drive: typical of its class: three-bit
-                                           flash, capacitors, 960 GB; like most it tells a volatile cache,
-                                           and a flush costs one command that cannot be queued
+                                           TLC flash, capacitors, 3.84 TB; a write is acknowledged after 10
+                                           to 25 µs, a flush costs one command
+          enterprise-sata                  Generic enterprise SATA drive: typical of its class: TLC flash,
+                                           capacitors, 960 GB; like most it reports a volatile cache, and a
+                                           flush costs one command that cannot be queued
           usb-stick                        Generic USB stick: typical of flashbench's surveys: whole blocks
-                                           of 8 MiB are mapped, 4 are kept open, one command at a time
+                                           of 8 MiB are mapped, 4 are open at a time, one command runs at a
+                                           time
 
         Published drives
           crucial-t500-2tb-ext4            Crucial T500 2 TB, ext4: 12 published rows

@@ -190,7 +190,7 @@ pub struct BenchArgs {
     #[arg(long, conflicts_with = "pool")]
     pub no_fill: bool,
 
-    /// Shorten every timed test to this, such as 30s or 250ms
+    /// Run every timed test for this long, such as 30s or 4h
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
 
@@ -316,7 +316,8 @@ pub struct SizingArgs {
     pub osds_per_db: Option<u32>,
 
     /// The flash drive that OSDs commit to: a modelled drive (see `flushmark models`) or one of
-    /// `flushmark catalogue` [default: one with and one without power-loss protection]
+    /// `flushmark catalogue`, also with settings such as `,write-cache=off` [default: one with and
+    /// one without power-loss protection]
     #[arg(long, value_name = "NAME", conflicts_with = "commit_us")]
     pub drive: Option<String>,
 

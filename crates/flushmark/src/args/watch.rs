@@ -23,7 +23,7 @@ Examples:
   flushmark watch
   sudo flushmark watch /var/lib/postgresql --for 1min
   flushmark watch /dev/sda /dev/nvme0n1 --interval 10s --format json
-  sudo flushmark watch --openmetrics :9187
+  sudo flushmark watch --openmetrics :9487
 
 Press Ctrl-C to stop.")]
 pub struct WatchArgs {

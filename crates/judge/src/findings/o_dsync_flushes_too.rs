@@ -5,7 +5,7 @@ use workload::number::latency;
 use workload::{Submission, SyncMethod};
 
 use crate::case::Case;
-use crate::wording::{flushes, median, sync_name};
+use crate::wording::{flushes, measure_write_cache, median, sync_name};
 
 /// Nearly one flush per write although FUA covers the data. Flushes of other programs only add to
 /// it.
@@ -41,7 +41,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     };
     let compare = match case.results.iter().find(|other| other.comparable_workload() == wanted) {
         Some(other) => format!("the same write takes {} that way.", latency(other.p50_us())),
-        None if case.is_modelled() => "`flushmark run write-cache` measures both.".to_owned(),
+        None if case.is_modelled() => format!("{} measures both.", measure_write_cache(case)),
         None => "measure them with `--engine io_uring` before comparing methods.".to_owned(),
     };
     let advice = format!("Writes through io_uring or libaio avoid the FLUSH: {compare}");

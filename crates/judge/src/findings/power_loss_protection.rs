@@ -1,12 +1,13 @@
 //! Whether the drive's cache survives a power cut, as far as the cost of a flush shows.
 
-use drive::{Transport, WriteCache};
+use catalogue::PowerLossProtection;
+use drive::{BlockDevice, Transport, WriteCache};
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::number::latency;
 
 use crate::case::Case;
 use crate::physics::{PROTECTED_COMMIT_US_MAX, UNPROTECTED_COMMIT_US_MIN};
-use crate::wording::{flushes, median, operation_name, switch_cache};
+use crate::wording::{flushes, measure_write_cache, median, operation_name};
 
 /// If the flush does any work, a commit takes at least this many times as long as the same write
 /// without it.
@@ -185,54 +186,111 @@ fn unlikely(
     if let Some(off) = cache_off {
         beside += &format!(", and {} with the write cache off", latency(off.p50_us()));
     }
-    let sata = case
-        .drives()
-        .iter()
-        .any(|drive| matches!(drive.transport, Transport::Sata | Transport::Sas));
-    let switch_off = switch_cache("off", &case.disk_path());
-    let (confidence, doubt, advice) = if case.raid_controller().is_some() {
+    if is_served_by_software(case) {
+        return Some(behind_software(case, commit, &beside, evidence));
+    }
+    let drive = case.drive_label();
+    let takes = format!("({}) takes {}", operation_name(commit), latency(commit.p50_us()));
+    let drives = case.drives();
+    let of_sata =
+        |drive: &&BlockDevice| matches!(drive.transport, Transport::Sata | Transport::Sas);
+    let unprotected = "a drive without power-loss protection (PLP)";
+    let (title, confidence, doubt, advice) = if case.raid_controller().is_some() {
+        let title = format!("{drive} commits like {unprotected}: a commit {takes}{beside}.");
         let doubt = "A RAID controller sits in between: without a healthy battery it writes \
                      through and hides what the drive could do.";
         let advice = "Check with the vendor's tool that the controller's cache is on and its \
                       battery healthy, or measure the drive on a plain adapter."
             .to_owned();
-        (Confidence::Low, Some(doubt), advice)
-    } else if case.is_virtual() || !case.is_directly_attached() {
-        let doubt = "Third-party software sits between this host and the drive, and may be what \
-                     takes the time.";
-        let advice =
-            "Run `flushmark check` on another class of volume or a local drive of the same \
-             provider to compare."
-                .to_owned();
-        (Confidence::Low, Some(doubt), advice)
-    } else if sata && cache_off.is_none() {
+        (title, Confidence::Low, Some(doubt), advice)
+    } else if !case.is_directly_attached() {
+        let title = format!("{drive} commits like {unprotected}: a commit {takes}{beside}.");
+        let doubt = "An adapter sits in between, and may be what takes the time.";
+        (title, Confidence::Low, Some(doubt), USE_A_PROTECTED_DRIVE.to_owned())
+    } else if cache_off.is_none()
+        && case.cache_belief() != Some(WriteCache::WriteThrough)
+        && drives.iter().any(of_sata)
+    {
+        let title = format!(
+            "{drive} commits like {unprotected} while its write cache is on: a commit \
+             {takes}{beside}."
+        );
         let doubt = "Some protected SATA drives still write their cache out on each flush while it \
                      is on (Micron 5100: 671 commits/s, and 25,100 with the cache off).";
-        let advice = format!(
-            "If the datasheet promises power-loss protection, switch the cache off with \
-             {switch_off} and measure again; otherwise use a drive that has it where commits \
-             matter."
-        );
-        (Confidence::Medium, Some(doubt), advice)
+        let shows =
+            format!("{} shows whether it is fast with its cache off", measure_write_cache(case));
+        let advice = if is_published_as_protected(case) {
+            evidence.push(Evidence::fact("power-loss protection (catalogue)", "yes"));
+            format!("The catalogue lists it as protected: {shows}.")
+        } else {
+            format!(
+                "If its datasheet promises power-loss protection, {shows}; otherwise use a drive \
+                 that has it where commits matter."
+            )
+        };
+        (title, Confidence::Medium, Some(doubt), advice)
     } else {
-        let advice =
-            "Where commits matter (database log, Ceph, SLOG), use a drive whose datasheet \
-                      promises power-loss protection; `flushmark catalogue --protected yes` lists \
-                      such drives."
-                .to_owned();
-        (if control.is_some() { Confidence::High } else { Confidence::Medium }, None, advice)
+        let title =
+            format!("{drive} shows no power-loss protection (PLP): a commit {takes}{beside}.");
+        let confidence = if control.is_some() { Confidence::High } else { Confidence::Medium };
+        (title, confidence, None, USE_A_PROTECTED_DRIVE.to_owned())
     };
     Some(Finding {
         id: "no-power-loss-protection".to_owned(),
-        title: format!(
-            "{} shows no power-loss protection (PLP): a commit ({}) takes {}{beside}.",
-            case.drive_label(),
-            operation_name(commit),
-            latency(commit.p50_us())
-        ),
+        title,
         evidence,
         confidence,
         doubt: doubt.map(str::to_owned),
         advice,
     })
+}
+
+const USE_A_PROTECTED_DRIVE: &str = "Where commits matter (database log, Ceph, SLOG), use a drive \
+                                     whose datasheet promises power-loss protection; `flushmark \
+                                     catalogue --protected yes` lists such drives.";
+
+/// Whether a hypervisor, a server or another driver answers, instead of a drive on a bus.
+fn is_served_by_software(case: &Case<'_>) -> bool {
+    let on_a_bus = |drive: &&BlockDevice| {
+        use Transport::{Mmc, Nvme, Pmem, Sas, Sata, Usb};
+        matches!(drive.transport, Nvme | Sata | Sas | Usb | Mmc | Pmem)
+    };
+    case.raid_controller().is_none() && (case.is_virtual() || !case.drives().iter().all(on_a_bus))
+}
+
+/// A slow commit shows nothing about the cache of a drive if other software or a network is in
+/// between.
+fn behind_software(
+    case: &Case<'_>,
+    commit: &TestResult,
+    beside: &str,
+    evidence: Vec<Evidence>,
+) -> Finding {
+    Finding {
+        id: "slow-commit-behind-software".to_owned(),
+        title: format!(
+            "A commit ({}) on {} takes {}{beside}; the hypervisor or the network may be the cause, \
+             not a lack of power-loss protection (PLP).",
+            operation_name(commit),
+            case.drive_label(),
+            latency(commit.p50_us()),
+        ),
+        evidence,
+        confidence: Confidence::Medium,
+        doubt: None,
+        advice: "Run `flushmark check` on another class of volume or a local drive of the same \
+                 provider to compare."
+            .to_owned(),
+    }
+}
+
+/// Whether the catalogue has this drive, with power-loss protection.
+fn is_published_as_protected(case: &Case<'_>) -> bool {
+    let drives = case.drives();
+    let [drive] = drives.as_slice() else { return false };
+    let published = drive.label().map(|label| catalogue::reported_as(&label)).unwrap_or_default();
+    !published.is_empty()
+        && published
+            .iter()
+            .all(|drive| matches!(drive.power_loss_protection, PowerLossProtection::Yes { .. }))
 }

@@ -145,12 +145,11 @@ fn a_disk_with_its_cache_on() {
 #[test]
 fn a_cloud_volume_that_claims_to_rotate() {
     insta::assert_snapshot!(describe(&machine::cloud_volume()), @"
-    no-power-loss-protection (low)
-      /dev/vda shows no power-loss protection (PLP): a commit (4 KiB write + fdatasync) takes 724 µs, the same write unsynced 80.1 µs.
+    slow-commit-behind-software (medium)
+      A commit (4 KiB write + fdatasync) on /dev/vda takes 724 µs, the same write unsynced 80.1 µs; the hypervisor or the network may be the cause, not a lack of power-loss protection (PLP).
       - 4 KiB write + fdatasync p50: 724.5 us
       - 4 KiB write p50: 80.06 us
       - 4 KiB write + fdatasync: flushes: 1.0 per commit
-      ? Third-party software sits between this host and the drive, and may be what takes the time.
       > Run `flushmark check` on another class of volume or a local drive of the same provider to compare.
     rotation-claim-wrong (high)
       The kernel lists /dev/vda as a rotating disk, but it answers in 160 µs, less than a quarter of a rotation: it is flash, or the memory of its host.

@@ -105,12 +105,12 @@ fn predictions(document: &SizingDocument, look: &Look) -> String {
     let mut text = Columns::new()
         .with(Column::left("layout"), |row: &Prediction| row.layout.name())
         .with(Column::left("log on"), |row| row.drive.clone())
-        .with(Column::right("commit").may_drop(2), |row| latency(row.commit_us))
-        .with(Column::left("").may_drop(4), |row| row.commit_basis.name())
-        .with(Column::right("k").may_drop(3), |row| number(row.commits))
+        .with(Column::right("commit").may_drop(1), |row| latency(row.commit_us))
+        .with(Column::left("").may_drop(5), |row| row.commit_basis.name())
+        .with(Column::right("k").may_drop(2), |row| number(row.commits))
         .with(Column::right("latency"), |row| between(row.latency_us, latency))
-        .with(Column::right("per second"), |row| between(row.depth_1_per_s, number))
-        .with(Column::right("in parallel").may_drop(1), |row| {
+        .with(Column::right("per second").may_drop(4), |row| between(row.depth_1_per_s, number))
+        .with(Column::right("parallel/s").may_drop(3), |row| {
             row.total_per_s.map(|total| between(total, number))
         })
         .of(&document.predictions, look);

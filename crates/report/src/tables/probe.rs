@@ -30,7 +30,7 @@ const ASPECTS: [Aspect; 6] = [
     ("size", |result| format_bytes(result.workload.block_bytes)),
     ("places", |result| result.workload.streams.to_string()),
     ("writes a sync", |result| result.workload.sync_every.to_string()),
-    ("on", |result| about_bytes(result.workload.size_bytes)),
+    ("area", |result| about_bytes(result.workload.size_bytes)),
     ("written", |result| about_bytes(written(result))),
 ];
 

@@ -104,10 +104,10 @@ fn rbd_on_a_new_release() {
           Nautilus]
 
     What to expect of 4 KiB overwrites, one at a time and in parallel
-      layout          log on                  commit  k       latency   per second  in parallel
-      HDD only        disk-7200rpm-cache-off   11 ms  2  22.6-22.8 ms    43.9-44.2          727
-      HDD + flash DB  enterprise-nvme          22 µs  2    644-844 µs  1,185-1,553    800-2,400
-      HDD + flash DB  consumer-nvme           1.6 ms  2      3.8-4 ms      250-263            -
+      layout          log on                  commit            k       latency   per second  parallel/s
+      HDD only        disk-7200rpm-cache-off   11 ms  modelled  2  22.6-22.8 ms    43.9-44.2         727
+      HDD + flash DB  enterprise-nvme          22 µs  modelled  2    644-844 µs  1,185-1,553   800-2,400
+      HDD + flash DB  consumer-nvme           1.6 ms  modelled  2      3.8-4 ms      250-263           -
     Latency is S + k x commit + 2 x round trip. S, Ceph's own time, is 500-700 µs; the round trip is
     50 µs. The range of S alone is an error of up to ±13.4 %, and neither S nor k of this release is
     fitted to a cluster. One at a time, the number of OSDs does not matter.
@@ -209,10 +209,10 @@ fn rgw_on_an_old_release() {
           Nautilus]
 
     What to expect of 4 KiB overwrites, one at a time and in parallel
-      layout          log on                  commit  k       latency   per second  in parallel
-      HDD only        disk-7200rpm-cache-off   11 ms  2  22.6-22.8 ms    43.9-44.2          727
-      HDD + flash DB  enterprise-nvme          22 µs  2    644-844 µs  1,185-1,553    800-2,400
-      HDD + flash DB  consumer-nvme           1.6 ms  2      3.8-4 ms      250-263            -
+      layout          log on                  commit            k       latency   per second  parallel/s
+      HDD only        disk-7200rpm-cache-off   11 ms  modelled  2  22.6-22.8 ms    43.9-44.2         727
+      HDD + flash DB  enterprise-nvme          22 µs  modelled  2    644-844 µs  1,185-1,553   800-2,400
+      HDD + flash DB  consumer-nvme           1.6 ms  modelled  2      3.8-4 ms      250-263           -
     Latency is S + k x commit + 2 x round trip. S, Ceph's own time, is 500-700 µs; the round trip is
     50 µs. The range of S alone is an error of up to ±13.4 %, and neither S nor k of this release is
     fitted to a cluster. One at a time, the number of OSDs does not matter.
@@ -303,7 +303,7 @@ fn rgw_on_flash_on_the_newest_release() {
           Nautilus]
 
     What to expect of 4 KiB overwrites, one at a time and in parallel
-      layout     log on           commit            k     latency   per second    in parallel
+      layout     log on           commit            k     latency   per second     parallel/s
       all flash  enterprise-nvme   22 µs  modelled  2  644-844 µs  1,185-1,553  40,000-80,000
       all flash  consumer-nvme    1.6 ms  modelled  2    3.8-4 ms      250-263              -
     Latency is S + k x commit + 2 x round trip. S, Ceph's own time, is 500-700 µs; the round trip is
@@ -393,7 +393,7 @@ fn a_release_that_was_fitted() {
     let expected: Vec<&str> = expected.take_while(|line| !line.is_empty()).collect();
     insta::assert_snapshot!(expected.join("\n"), @"
     What to expect of 4 KiB overwrites, one at a time and in parallel
-      layout     log on           commit            k       latency   per second     in parallel
+      layout     log on           commit            k       latency   per second      parallel/s
       all flash  enterprise-nvme   22 µs  modelled  3    498-523 µs  1,912-2,008  80,000-160,000
       all flash  consumer-nvme    1.6 ms  modelled  3  5.23-5.26 ms      190-191               -
     Latency is S + k x commit + 2 x round trip. S, Ceph's own time, is 332-357 µs; the round trip is

@@ -7,6 +7,7 @@ use workload::number::{latency, number, throughput};
 
 use crate::columns::{Column, Columns};
 use crate::look::Look;
+use crate::prose::counted;
 
 /// Larger commits mostly transfer data.
 const SMALL_BYTES_MAX: u64 = 64 << 10;
@@ -35,7 +36,10 @@ impl Line<'_> {
 }
 
 /// Drives by class, one line each, those with the fastest commits first.
-pub fn catalogue(drives: &[Listed<'_>], look: &Look) -> String {
+///
+/// `unknown` is the number of drives of these classes that were left out because nothing says
+/// whether they are protected.
+pub fn catalogue(drives: &[Listed<'_>], unknown: usize, look: &Look) -> String {
     let mut table = Columns::<Line<'_>>::new()
         .with(Column::left("name"), |line| match line.origin {
             Origin::Published => line.drive.name.clone(),
@@ -64,9 +68,17 @@ pub fn catalogue(drives: &[Listed<'_>], look: &Look) -> String {
         1 => "1 drive".to_owned(),
         count => format!("{count} drives"),
     };
+    let left_out = match unknown {
+        0 => String::new(),
+        count => format!(
+            "Of {} of these classes, no source of the figures says whether the cache is protected; \
+             a datasheet may (--protected unknown). ",
+            counted(count as u64, "more drive")
+        ),
+    };
     let legend = format!(
         "{drives}. Best commit: the shortest published time of a write of at most 64 KiB with its \
-         sync, one at a time; with ? if the source's figures are doubtful. \
+         sync, one at a time; with ? if the source's figures are doubtful. {left_out}\
          Show one: flushmark catalogue NAME."
     );
     look.finish(table.render(look) + "\n" + &look.hanging("", &legend))
@@ -231,7 +243,7 @@ mod tests {
     #[test]
     fn own_entries_are_marked() {
         let own = Listed { origin: Origin::Own, ..published("samsung-980-1tb") };
-        assert!(catalogue(&[own], &Look::plain()).contains("samsung-980-1tb (own)"));
+        assert!(catalogue(&[own], 0, &Look::plain()).contains("samsung-980-1tb (own)"));
         let page = drive(own, &Look::plain());
         assert!(page.contains("origin      your own entry"), "{page}");
     }
@@ -247,7 +259,7 @@ mod tests {
             named("intel-520"),
             named("crucial-t500-2tb"),
         ];
-        insta::assert_snapshot!(catalogue(&drives, &Look::plain()), @"
+        insta::assert_snapshot!(catalogue(&drives, 2, &Look::plain()), @"
           name                                        protected  rows  sources  best commit
           enterprise NVMe
           samsung-pm983-kingston-dc1500m-960gb-raid1  unknown       4        2      24.7 µs
@@ -261,7 +273,9 @@ mod tests {
           intel-520                                   unknown       1        1      ?492 µs
 
         6 drives. Best commit: the shortest published time of a write of at most 64 KiB with its sync, one
-        at a time; with ? if the source's figures are doubtful. Show one: flushmark catalogue NAME.
+        at a time; with ? if the source's figures are doubtful. Of 2 more drives of these classes, no source
+        of the figures says whether the cache is protected; a datasheet may (--protected unknown). Show one:
+        flushmark catalogue NAME.
         ");
     }
 
@@ -270,7 +284,7 @@ mod tests {
         let drives = ::catalogue::OwnDrives::default();
         let drives = drives.with_published();
         let look = Look { columns: 80, ..Look::plain() };
-        let list = catalogue(&drives, &look);
+        let list = catalogue(&drives, 0, &look);
         assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
         assert!(drives.iter().all(|listed| list.contains(&format!("  {} ", listed.drive.name))));
         for listed in drives {

@@ -60,4 +60,49 @@ impl DatabaseRecord {
         let found = self.settings.iter().find(|setting| setting.name == name);
         found.map(|setting| setting.value.as_str())
     }
+
+    fn has(&self, name: &str, value: &str) -> bool {
+        self.setting(name).is_some_and(|set| set.eq_ignore_ascii_case(value))
+    }
+
+    /// Returns whether InnoDB syncs its redo log for each group of commits.
+    pub fn syncs_redo_log(&self) -> bool {
+        match self.setting("innodb_flush_log_at_trx_commit") {
+            None | Some("1") => true,
+            Some("3") => self.product == DatabaseProduct::Mariadb,
+            Some(_) => false,
+        }
+    }
+
+    /// Returns whether MySQL or MariaDB writes a binary log.
+    pub fn has_binary_log(&self) -> bool {
+        self.has("log_bin", "ON") || self.has("log_bin", "1")
+    }
+
+    /// The setting because of which a crash can lose acknowledged commits, the most harmful one of
+    /// several; `None` if commits are durable.
+    ///
+    /// With a binary log, InnoDB syncs its log when transactions are prepared, and not again when
+    /// they commit, because recovery commits what the binary log has and rolls back the rest. So the
+    /// binary log must be synced, too, except with MariaDB's value 3, which syncs at both moments.
+    pub fn lossy_setting(&self) -> Option<&'static str> {
+        match self.product {
+            DatabaseProduct::Postgresql => {
+                ["fsync", "synchronous_commit"].into_iter().find(|setting| self.has(setting, "off"))
+            }
+            DatabaseProduct::Mariadb | DatabaseProduct::Mysql => {
+                let syncs_binary_log = self.setting("sync_binlog").is_none_or(|set| set == "1");
+                if !self.syncs_redo_log() {
+                    Some("innodb_flush_log_at_trx_commit")
+                } else if self.has_binary_log()
+                    && !syncs_binary_log
+                    && !self.has("innodb_flush_log_at_trx_commit", "3")
+                {
+                    Some("sync_binlog")
+                } else {
+                    None
+                }
+            }
+        }
+    }
 }

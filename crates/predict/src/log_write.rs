@@ -46,10 +46,8 @@ impl LogWrite {
             DatabaseProduct::Mysql if !is("innodb_use_fdatasync", "ON") => SyncMethod::Fsync,
             _ => SyncMethod::Fdatasync,
         };
-        let of_log = server
-            .setting("innodb_flush_log_at_trx_commit")
-            .is_none_or(|value| value == "1" || value == "3");
-        let of_binary_log = is("log_bin", "ON") && is("sync_binlog", "1");
+        let of_log = server.syncs_redo_log();
+        let of_binary_log = server.has_binary_log() && is("sync_binlog", "1");
         let direct = is("innodb_log_file_buffering", "OFF");
         let block = server.setting("innodb_log_write_ahead_size").filter(|_| direct);
         LogWrite {

@@ -86,7 +86,7 @@ impl<'a> Predictor<'a> {
                     .to_owned(),
             );
         }
-        if self.settings.log_write().serial_syncs == 0 {
+        if !self.settings.are_durable() {
             notes.push("With these settings commits are not durable.".to_owned());
         }
         let known = self.models.iter().filter_map(|model| model.load().others);

@@ -91,6 +91,10 @@ impl Settings {
         LogWrite::of(&self.server)
     }
 
+    pub(crate) fn are_durable(&self) -> bool {
+        self.server.lossy_setting().is_none()
+    }
+
     /// Returns whether InnoDB syncs tables and the copies of their pages.
     pub(crate) fn syncs_tables(&self) -> bool {
         syncs_tables(&self.server)

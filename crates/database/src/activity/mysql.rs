@@ -180,7 +180,7 @@ impl Meter {
                 writes: pages("Innodb_dblwr_writes", "Innodb_dblwr_pages_written"),
             });
         }
-        if self.has_binlog() {
+        if self.record.has_binary_log() {
             files.push(self.binary_log(interval, &mut unknown));
         }
         let groups = self.groups(interval, &files);
@@ -197,24 +197,15 @@ impl Meter {
         self.record.setting(name).is_some_and(|set| set.eq_ignore_ascii_case(value))
     }
 
-    fn has_binlog(&self) -> bool {
-        self.is("log_bin", "ON") || self.is("log_bin", "1")
-    }
-
     fn has_doublewrite(&self) -> bool {
         self.record.setting("innodb_doublewrite").is_some_and(|set| {
             !["OFF", "0", "DETECT_ONLY"].iter().any(|off| set.eq_ignore_ascii_case(off))
         })
     }
 
-    /// The log is synced at each commit.
-    fn syncs_at_commit(&self) -> bool {
-        self.is("innodb_flush_log_at_trx_commit", "1")
-    }
-
     fn commits(&self, interval: &Interval) -> Option<ServerCount> {
         let counted = |name: &str| Some(ServerCount::counted(interval.get(name)?, name));
-        if self.has_binlog() {
+        if self.record.has_binary_log() {
             if let Some(commits) = counted("Binlog_commits") {
                 return Some(commits);
             }
@@ -235,10 +226,12 @@ impl Meter {
     }
 
     fn groups(&self, interval: &Interval, files: &[FileActivity]) -> Option<ServerCount> {
-        if !self.syncs_at_commit() {
+        if !self.record.syncs_redo_log() {
             return None;
         }
-        if let Some(groups) = interval.get("Binlog_group_commits").filter(|_| self.has_binlog()) {
+        if let Some(groups) =
+            interval.get("Binlog_group_commits").filter(|_| self.record.has_binary_log())
+        {
             return Some(ServerCount::counted(groups, "Binlog_group_commits"));
         }
         let log = files.iter().find(|activity| activity.file == ServerFile::Log)?;
@@ -266,7 +259,7 @@ impl Meter {
             Some(ServerCount::inferred((all - data).max(0.0), from))
         } else {
             let from = "Innodb_log_writes: each is followed by a sync";
-            let writes = log_writes.filter(|_| self.syncs_at_commit());
+            let writes = log_writes.filter(|_| self.record.syncs_redo_log());
             writes.map(|writes| ServerCount::inferred(writes.min(all), from))
         };
         let Some(log) = log else {

@@ -15,7 +15,7 @@ const INTERVAL_MIN: Duration = Duration::from_millis(100);
 ///
 /// Prints a line for each drive and second: writes and flushes per second, and their mean times,
 /// from the kernel's own counters. Writes nothing to the drives. As root, it also shows which
-/// processes commit (fsync, fdatasync, sync_file_range, msync, sync, syncfs), and traces a sample of
+/// processes commit (fsync, fdatasync, msync, sync, syncfs), and traces a sample of
 /// their commits: the median, the 99th percentile, and the layer that takes most of the time.
 #[derive(Debug, Parser)]
 #[command(after_help = "\

@@ -10,44 +10,41 @@ pub(super) fn judge(record: &DatabaseRecord, place: Option<&Place>) -> Vec<Findi
     found
 }
 
-/// A setting that lets the server acknowledge commits that a crash loses.
-struct Loss {
-    setting: &'static str,
-    /// The loss, as the rest of a sentence that begins with "acknowledged commits".
-    what: &'static str,
-    advice: &'static str,
-}
-
-fn loss(record: &DatabaseRecord) -> Option<Loss> {
-    let is = |name, value| record.setting(name).is_some_and(|set| set == value);
-    match record.product {
-        DatabaseProduct::Postgresql if is("fsync", "off") => Some(Loss {
-            setting: "fsync",
-            what: "are lost in a power loss, and the whole database may be damaged",
-            advice: "Set fsync = on and reload. Only a server whose data can be thrown away may \
-                     run without it.",
-        }),
-        DatabaseProduct::Postgresql if is("synchronous_commit", "off") => Some(Loss {
-            setting: "synchronous_commit",
-            what: "of the last moments are lost in a crash",
-            advice: "Set synchronous_commit = on for this role or database, or accept the loss of \
-                     up to three times wal_writer_delay.",
-        }),
-        DatabaseProduct::Postgresql => None,
-        DatabaseProduct::Mariadb | DatabaseProduct::Mysql => {
-            let value = record.setting("innodb_flush_log_at_trx_commit")?;
-            (value != "1").then_some(Loss {
-                setting: "innodb_flush_log_at_trx_commit",
-                what: "of about the last second are lost in a power loss",
-                advice: "Set innodb_flush_log_at_trx_commit = 1, or accept the loss.",
-            })
-        }
+/// The loss because of a setting, as the rest of a sentence that begins with "acknowledged commits",
+/// and what to do.
+fn loss(record: &DatabaseRecord, setting: &str) -> (&'static str, &'static str) {
+    match setting {
+        "fsync" => (
+            "are lost in a power loss, and the whole database may be damaged",
+            "Set fsync = on and reload. Only a server whose data can be thrown away may run without \
+             it.",
+        ),
+        "synchronous_commit" => (
+            "of the last moments are lost in a crash",
+            "Set synchronous_commit = on for this role or database, or accept the loss of up to \
+             three times wal_writer_delay.",
+        ),
+        "sync_binlog" => (
+            "of the last moments are lost in a power loss, because recovery rolls back those that \
+             the binary log lacks",
+            "Set sync_binlog = 1, or accept the loss; replicas and backups can differ from this \
+             server, too.",
+        ),
+        _ if record.setting(setting) == Some("0") => (
+            "of about the last second are lost in a power loss or a crash of the server",
+            "Set innodb_flush_log_at_trx_commit = 1, or accept the loss.",
+        ),
+        _ => (
+            "of about the last second are lost in a power loss",
+            "Set innodb_flush_log_at_trx_commit = 1, or accept the loss.",
+        ),
     }
 }
 
 fn not_durable(record: &DatabaseRecord) -> Option<Finding> {
-    let Loss { setting, what, advice } = loss(record)?;
+    let setting = record.lossy_setting()?;
     let value = record.setting(setting)?;
+    let (what, advice) = loss(record, setting);
     Some(Finding {
         id: "database-commits-not-durable".to_owned(),
         title: format!(
@@ -62,7 +59,9 @@ fn not_durable(record: &DatabaseRecord) -> Option<Finding> {
 
 fn binary_log_not_synced(record: &DatabaseRecord) -> Option<Finding> {
     let sync = record.setting("sync_binlog").filter(|value| *value != "1")?;
-    record.setting("log_bin").filter(|value| matches!(*value, "ON" | "1"))?;
+    if !record.has_binary_log() || record.lossy_setting() == Some("sync_binlog") {
+        return None;
+    }
     Some(Finding {
         id: "database-binary-log-not-synced".to_owned(),
         title: format!(
@@ -145,6 +144,10 @@ mod tests {
         let durable =
             [("innodb_flush_log_at_trx_commit", "1"), ("log_bin", "OFF"), ("sync_binlog", "0")];
         assert!(titles(DatabaseProduct::Mariadb, &durable).is_empty());
+        // Synced when a transaction is prepared, and when it commits.
+        assert!(
+            titles(DatabaseProduct::Mariadb, &[("innodb_flush_log_at_trx_commit", "3")]).is_empty()
+        );
     }
 
     #[test]
@@ -161,10 +164,19 @@ mod tests {
         insta::assert_snapshot!(of_postgres(&[("fsync", "on"), ("synchronous_commit", "off")]), @"These commits are not durable: with synchronous_commit = off, acknowledged commits of the last moments are lost in a crash.");
         let settings =
             [("innodb_flush_log_at_trx_commit", "2"), ("log_bin", "ON"), ("sync_binlog", "0")];
-        let of_mysql = titles(DatabaseProduct::Mysql, &settings).join("\n");
+        let of_innodb = |product, settings: &[(&str, &str)]| titles(product, settings).join("\n");
+        let of_mysql = of_innodb(DatabaseProduct::Mysql, &settings);
         insta::assert_snapshot!(of_mysql, @"
         These commits are not durable: with innodb_flush_log_at_trx_commit = 2, acknowledged commits of about the last second are lost in a power loss.
         The binary log is not synced at each commit (sync_binlog = 0): after a power loss, replicas may lack commits or have too many.
         ");
+        insta::assert_snapshot!(of_innodb(DatabaseProduct::Mariadb, &[("innodb_flush_log_at_trx_commit", "0")]), @"These commits are not durable: with innodb_flush_log_at_trx_commit = 0, acknowledged commits of about the last second are lost in a power loss or a crash of the server.");
+        let settings =
+            [("innodb_flush_log_at_trx_commit", "1"), ("log_bin", "ON"), ("sync_binlog", "0")];
+        insta::assert_snapshot!(of_innodb(DatabaseProduct::Mysql, &settings), @"These commits are not durable: with sync_binlog = 0, acknowledged commits of the last moments are lost in a power loss, because recovery rolls back those that the binary log lacks.");
+        let settings =
+            [("innodb_flush_log_at_trx_commit", "3"), ("log_bin", "ON"), ("sync_binlog", "0")];
+        insta::assert_snapshot!(of_innodb(DatabaseProduct::Mariadb, &settings), @"The binary log is not synced at each commit (sync_binlog = 0): after a power loss, replicas may lack commits or have too many.");
+        insta::assert_snapshot!(of_innodb(DatabaseProduct::Mysql, &settings[..1]), @"These commits are not durable: with innodb_flush_log_at_trx_commit = 3, acknowledged commits of about the last second are lost in a power loss.");
     }
 }

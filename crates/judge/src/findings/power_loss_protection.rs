@@ -249,7 +249,7 @@ const USE_A_PROTECTED_DRIVE: &str = "Where commits matter (database log, Ceph, S
                                      whose datasheet promises power-loss protection; `flushmark \
                                      catalogue --protected yes` lists such drives.";
 
-/// Whether a hypervisor, a server or another driver answers, instead of a drive on a bus.
+/// Returns whether a hypervisor, a server or another driver answers, instead of a drive on a bus.
 fn is_served_by_software(case: &Case<'_>) -> bool {
     let on_a_bus = |drive: &&BlockDevice| {
         use Transport::{Mmc, Nvme, Pmem, Sas, Sata, Usb};
@@ -284,7 +284,7 @@ fn behind_software(
     }
 }
 
-/// Whether the catalogue has this drive, with power-loss protection.
+/// Returns whether the catalogue lists this drive, with power-loss protection.
 fn is_published_as_protected(case: &Case<'_>) -> bool {
     let drives = case.drives();
     let [drive] = drives.as_slice() else { return false };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use drive::{BlockDevice, Counters, DeviceNumber, DriveError, Place, SystemRoot};
+use drive::{BlockDevice, Counters, DeviceNumber, DriveError, NoBlockDevice, Place, SystemRoot};
 use measurement::watch::{CommitsReading, DeviceReading};
 
 use crate::exit::{WrongUse, complain};
@@ -87,13 +87,35 @@ fn farewell(name: &str, error: &DriveError) -> String {
 
 fn drives_below(root: &SystemRoot, path: &Path) -> anyhow::Result<Vec<BlockDevice>> {
     let place = Place::of(root, path)?;
-    let device = place.block_device().ok_or_else(|| {
-        let filesystem = place.fs_type().unwrap_or("unknown");
-        WrongUse(format!(
-            "{} is not on a block device (its filesystem is {filesystem}), so the kernel counts no \
-             writes and flushes for it; name a device, or a path on a drive",
-            path.display()
-        ))
-    })?;
+    let device = place.block_device().ok_or_else(|| WrongUse(not_on_a_device(&place)))?;
     Ok(device.drives().into_iter().cloned().collect())
+}
+
+fn not_on_a_device(place: &Place) -> String {
+    let instead = match place.no_block_device() {
+        Some(NoBlockDevice::Pool { .. }) => {
+            "name the drives of its pool, which `zpool status -P` lists"
+        }
+        _ => "name a device, or a path on a drive",
+    };
+    format!(
+        "{} is not on a block device (its filesystem is {}), so the kernel counts no writes and \
+         flushes for it; {instead}",
+        place.path.display(),
+        place.fs_type().unwrap_or("unknown")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use drive::Backing;
+
+    use super::*;
+
+    #[test]
+    fn a_pool_has_drives_to_name() {
+        let backing = Backing::NoBlockDevice(NoBlockDevice::Pool { source: "tank/db".to_owned() });
+        let place = samples::place::directory("/tank/db", "/tank/db", "zfs", "rw", backing);
+        insta::assert_snapshot!(not_on_a_device(&place), @"/tank/db is not on a block device (its filesystem is zfs), so the kernel counts no writes and flushes for it; name the drives of its pool, which `zpool status -P` lists");
+    }
 }

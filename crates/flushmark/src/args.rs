@@ -295,8 +295,9 @@ pub struct SwitchArgs {
     #[arg(value_name = "DEV")]
     pub device: PathBuf,
 
-    /// Switch even if the drive is mounted, held by another device or holds data: no data is lost,
-    /// but the cost of commits changes
+    /// Switch even if the drive is mounted, held by another device or holds data: switching loses no
+    /// data. While the cache is on, commits survive a power loss only if every layer passes flushes
+    /// on, which `flushmark drives` shows
     #[arg(long)]
     pub in_use: bool,
 

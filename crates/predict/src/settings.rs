@@ -57,7 +57,7 @@ impl Settings {
         for given in given {
             let example = match measured.product {
                 DatabaseProduct::Postgresql => "wal_sync_method=open_datasync",
-                _ => "innodb_flush_method=O_DIRECT_NO_FSYNC",
+                _ => "sync_binlog=1",
             };
             let (name, value) =
                 given.split_once('=').ok_or_else(|| BadSetting::Form(given.clone(), example))?;

@@ -404,7 +404,7 @@ mod golden {
 
         Findings
          1. unserializable, in flush lanes: 6 records missing, although records survive that were written
-            after it was promised
+            after it was acknowledged
             - at byte 1048576: found version 6 instead of version 7
             - and 5 more
          2. corrupt, in control lanes: 1 record damaged

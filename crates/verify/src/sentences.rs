@@ -15,7 +15,7 @@ pub fn sentence(finding: &Finding, run: &RunHeader) -> String {
         (Some(age_us), _) => {
             format!("version {required}, acknowledged {} before the end", latency(age_us as f64))
         }
-        (None, _) => format!("version {required}, which was promised to be durable"),
+        (None, _) => format!("version {required}, which was acknowledged as durable"),
     };
     match &finding.evidence {
         Evidence::Older => {
@@ -94,7 +94,7 @@ fn proof(witness: &Witness, finding: &Finding) -> String {
     };
     format!(
         "this is proven by the surviving record at byte {} (operation {} {own}), which was written \
-         after that promise",
+         after that acknowledgement",
         witness.address_bytes, witness.seq
     )
 }
@@ -161,7 +161,7 @@ pub const fn meaning(class: Class) -> &'static str {
         Class::Flying => "written to the wrong place",
         Class::Corrupt => "damaged",
         Class::Unserializable => {
-            "missing, although records survive that were written after it was promised"
+            "missing, although records survive that were written after it was acknowledged"
         }
         Class::RolledBack => "missing with everything that came after one earlier moment",
         Class::Unreadable => "cannot be read",
@@ -254,7 +254,7 @@ mod tests {
         insta::assert_snapshot!(sentences.join("\n"), @"
         found version 6 instead of version 7, acknowledged 1.25 ms before the end
         found nothing instead of version 0, which was synced before the run
-        found version 6 instead of version 7, which was promised to be durable; this is proven by the surviving record at byte 8192 (operation 99 of lane 2), which was written after that promise
+        found version 6 instead of version 7, which was acknowledged as durable; this is proven by the surviving record at byte 8192 (operation 99 of lane 2), which was written after that acknowledgement
         found a record of the older run 000000000000000f instead of version 7, acknowledged 1.25 ms before the end; the surviving superblock or records of this run were written after every slot had been synced
         1 of 4 sectors are older, version 6; expected version 7, acknowledged 1.25 ms before the end
         missing here but found at byte 8192; expected version 7, acknowledged 1.25 ms before the end

@@ -54,8 +54,8 @@ pub struct PlaceArgs {
     #[arg(long, value_name = "POOL")]
     pub pool: Option<String>,
 
-    /// Create the pool flushmark-bench without copies, and delete it at the end; the commands are
-    /// shown and asked for first
+    /// Create the pool flushmark-bench with a single replica, and delete it at the end; the commands
+    /// are shown and asked for first
     #[arg(long, conflicts_with = "pool")]
     pub make_pool: bool,
 
@@ -73,7 +73,7 @@ impl PlaceArgs {
 /// What the cluster consists of, and what is wrong with its layout
 ///
 /// Only reads. Shows OSDs with their drives, block.db, memory and shards; pools; the settings that
-/// decide about commit latency; and findings with what to do.
+/// determine commit latency; and findings with what to do.
 #[derive(Debug, Parser)]
 pub struct LayoutArgs {
     #[command(flatten)]
@@ -221,7 +221,7 @@ pub enum CacheChoice {
 
 /// What a commit costs on each OSD by itself, which ones are slow, and where the time goes
 ///
-/// Creates 16 objects of 4 MiB on each OSD, in a namespace of its own, and removes them at the end.
+/// Creates 16 objects of 4 MiB on each OSD, in a separate namespace, and removes them at the end.
 /// In a pool with copies, the latency includes those on other OSDs.
 #[derive(Debug, Parser)]
 #[command(group(ArgGroup::new("where").args(["pool", "make_pool"]).required(true)))]

@@ -10,9 +10,10 @@ use workload::ByteSize;
 use super::{Format, parse_time};
 
 #[expect(clippy::struct_excessive_bools, reason = "independent command-line switches")]
-/// Check every state that a power cut could have left
+/// Check the states that a power cut could have left
 ///
-/// Records what a command writes to a drive, and runs a check in each of these states.
+/// Records what a command writes to a drive, and runs a check in the state at each flush and in a
+/// sample of the states between two flushes.
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:

@@ -188,7 +188,7 @@ pub struct PredictArgs {
     pub on: Vec<String>,
 
     /// Assume another value of a setting, such as wal_sync_method=open_datasync or
-    /// innodb_flush_method=O_DIRECT_NO_FSYNC
+    /// sync_binlog=1
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 

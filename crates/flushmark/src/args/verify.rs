@@ -121,7 +121,7 @@ pub struct WriteArgs {
 Examples:
   flushmark verify record --journal sdx.journal --listen 192.0.2.1:5401
   flushmark verify record --journal sdx.journal --listen 192.0.2.1:5401 \\
-      --cut-command 'ipmitool -H server-bmc -U admin -E chassis power cycle' --cycles 59
+      --cut-command 'ipmitool -I lanplus -H server-bmc -U admin -E chassis power cycle' --cycles 59
 
 The recorder listens on this machine only, unless --listen names another address; anyone who can
 reach that address can send it records. The cut comes 0, 1, 3, 10, 30, 100, 300 and 1000 ms after a

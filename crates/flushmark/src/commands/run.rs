@@ -32,8 +32,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     };
     if targets.is_empty() {
         return Err(WrongUse(
-            "missing target: after the suite, give a directory, /dev/..., sim:MODEL, \
-             nbd://HOST/EXPORT, rbd:POOL/IMAGE or null:"
+            "missing target: after the suite, give a directory, a file, /dev/..., sim:MODEL, \
+             nbd://HOST/EXPORT, rbd:POOL/IMAGE, rados:POOL or null:"
                 .to_owned(),
         )
         .into());

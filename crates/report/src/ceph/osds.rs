@@ -18,7 +18,7 @@ pub fn osds(document: &RunDocument, look: &Look) -> String {
     let mut text = String::new();
     if let Some(ceph) = &document.target.ceph {
         let copies = match ceph.replicas {
-            Some(1) => ", without copies".to_owned(),
+            Some(1) => ", one replica".to_owned(),
             Some(copies) => format!(", size={copies}: writes include the copies on other OSDs"),
             None => String::new(),
         };
@@ -205,7 +205,7 @@ mod tests {
         let all = [results(0, 700.0, 300.0), results(1, 720.0, 310.0), results(2, 3900.0, 3400.0)];
         insta::assert_snapshot!(page(all.concat()), @"
 
-        cluster 3f1c, pool flushmark-bench, without copies
+        cluster 3f1c, pool flushmark-bench, one replica
 
         Writes of 4 KiB over existing data at depth 1, OSD by OSD, slowest first
           OSD    host   class  commits/s     p50      p99   p99.9     max  × median      z  read p50
@@ -251,7 +251,7 @@ mod tests {
         let all = [results(0, 700.0, 300.0), results(1, 720.0, 310.0), results(2, 690.0, 290.0)];
         insta::assert_snapshot!(page(all.concat()), @"
 
-        cluster 3f1c, pool flushmark-bench, without copies
+        cluster 3f1c, pool flushmark-bench, one replica
 
         Writes of 4 KiB over existing data at depth 1, OSD by OSD, slowest first
           OSD    host   class  commits/s     p50     p99   p99.9     max  × median      z  read p50

@@ -69,7 +69,7 @@ fn explanation(document: &TellBenchDocument) -> Vec<String> {
 
 fn compared(document: &TellBenchDocument, origin: &ComparedWith) -> String {
     let copies = match origin.replicas {
-        Some(1) => ", without copies".to_owned(),
+        Some(1) => ", one replica".to_owned(),
         Some(copies) => format!(", {copies} copies included"),
         None => String::new(),
     };

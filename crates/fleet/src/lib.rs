@@ -23,6 +23,9 @@
 //! | `robust` | medians, deviations, limits |
 //! | `document` | all of these as JSON |
 
+/// There is nothing to compare, in a sentence for users.
+pub const NO_RUN: &str = "No complete run of a known host. Runs on models belong to no host.";
+
 mod cause;
 mod change;
 mod choice;

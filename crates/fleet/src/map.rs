@@ -101,8 +101,11 @@ impl Map {
             .map(|run| {
                 let cell = |&test: &usize| {
                     let &(_, p50_us) = run.tests.iter().find(|(own, _)| *own == test)?;
-                    let usual = middle.get(&(model(run), test)).filter(|usual| **usual > 0.0)?;
-                    Some(Cell { p50_us, ratio: p50_us / usual })
+                    // Drives of unknown models have nothing in common.
+                    let usual = model(run).and_then(|_| middle.get(&(model(run), test)).copied());
+                    let ratio =
+                        usual.filter(|usual| *usual > 0.0).map_or(1.0, |usual| p50_us / usual);
+                    Some(Cell { p50_us, ratio })
                 };
                 Row {
                     run: run.id,
@@ -170,6 +173,15 @@ mod tests {
         assert_eq!(worst, [("db3", 2.0), ("db2", 1.0), ("db4", 1.0), ("db1", 0.9)]);
         assert_eq!(map.rows[0].cells[1], Some(Cell { p50_us: 80.0, ratio: 1.0 }));
         assert_eq!(map.rows[1].cells[1], None);
+        let unnamed = |number, p50_us| {
+            let mut run = run(number, "check", "", &[(0, p50_us)]);
+            run.drive = None;
+            run
+        };
+        let figures =
+            Figures { runs: vec![unnamed(1, 20.0), unnamed(2, 2000.0)], names: figures.names };
+        let ratios: Vec<f64> = Map::all(&figures)[0].rows.iter().map(Row::worst).collect();
+        assert_eq!(ratios, [1.0; 2], "drives of unknown models are not compared");
         assert_eq!(Map::all(&Figures::default()), []);
     }
 }

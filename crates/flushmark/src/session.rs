@@ -277,10 +277,10 @@ fn prevents(earlier: &Test, later: &Test) -> bool {
     ends.prevents(group, later.work.ends().1)
 }
 
-/// Adds findings and fitness to the document. A smoke run's numbers are meaningless, so it gets
-/// none.
+/// Adds findings and fitness to the document. A smoke run's numbers are meaningless, and `null:`
+/// stores nothing, so these get none.
 pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
-    if document.smoke {
+    if document.smoke || document.target.kind == measurement::TargetKind::Null {
         return;
     }
     if let Some(database) = &document.target.database {

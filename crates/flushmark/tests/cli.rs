@@ -45,7 +45,7 @@ fn help() {
 
     Prove:
       verify       Prove that acknowledged writes survive a power loss
-      crash        Check every state that a power cut could have left
+      crash        Check the states that a power cut could have left
 
     Keep and share:
       results      List, compare, merge, import and export kept runs
@@ -371,8 +371,8 @@ fn help_of_watch() {
 
     Prints a line for each drive and second: writes and flushes per second, and their mean times, from
     the kernel's own counters. Writes nothing to the drives. As root, it also shows which processes
-    commit (fsync, fdatasync, sync_file_range, msync, sync, syncfs), and traces a sample of their
-    commits: the median, the 99th percentile, and the layer that takes most of the time.
+    commit (fsync, fdatasync, msync, sync, syncfs), and traces a sample of their commits: the median,
+    the 99th percentile, and the layer that takes most of the time.
 
     Usage: flushmark watch [OPTIONS] [DEVICE|PATH]...
 

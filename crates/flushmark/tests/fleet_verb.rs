@@ -197,7 +197,7 @@ fn latencies_of_all_hosts_are_added_up() {
       test                                       operations      p50      p99      max
       randwrite 4 KiB, fsync=1, depth 1, jobs 1       3,000  9.03 ms  9.47 ms  9.48 ms
     ");
-    insta::assert_snapshot!(fleet.run(&["summary", "--firmware", "none such"]).stdout, @"No complete run of a known host.");
+    insta::assert_snapshot!(fleet.run(&["summary", "--firmware", "none such"]).stdout, @"No complete run of a known host. Runs on models belong to no host.");
 }
 
 #[test]

@@ -55,7 +55,9 @@ fn judge(case: &Case<'_>, used: Use) -> Fitness {
 
 /// The reason why there is no grade.
 fn not_measured(case: &Case<'_>) -> &'static str {
-    if case.results.iter().any(|result| result.commits_per_s.is_some()) {
+    if case.results.iter().any(|result| !result.workload.steps.is_empty()) {
+        "Tests that replay the calls of a program are not graded."
+    } else if case.results.iter().any(|result| result.commits_per_s.is_some()) {
         "No test is a single small write with its sync."
     } else {
         "No small write with a sync was measured."

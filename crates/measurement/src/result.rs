@@ -741,12 +741,14 @@ impl TestResult {
     }
 
     /// The distance of the test from the one that stands for a whole run, which is one commit at a
-    /// time of 4 KiB, the smallest block of a database or journal. The lowest is the closest.
+    /// time of 4 KiB, the smallest block of a database or journal. With the drive's write cache on,
+    /// as most are, it comes before one with the cache off. The lowest is the closest.
     pub fn distance_from_a_commit(&self) -> impl Ord + use<> {
         const BLOCK: u64 = 4096;
         let work = &self.workload;
         let is_single = work.depth * work.jobs == 1 && work.sync_every <= 1;
-        (self.commits_per_s.is_none(), !is_single, work.block_bytes != BLOCK)
+        let is_cache_off = work.write_cache == WriteCache::Off;
+        (self.commits_per_s.is_none(), !is_single, work.block_bytes != BLOCK, is_cache_off)
     }
 
     /// The index of the result that stands for a run in lists and on cards: of those with latencies,
@@ -780,6 +782,13 @@ impl TestResult {
     /// in the whole test if it was too short for one.
     pub fn iops_at_the_end(&self) -> f64 {
         self.steady_state.map_or(self.iops, |state| state.iops.average)
+    }
+
+    /// Returns whether the rate at the end differs from that of the whole test by more than a few
+    /// percent: the drive had not settled before.
+    pub fn ends_at_another_rate(&self) -> bool {
+        const CHANGE_MIN: f64 = 0.05;
+        (self.iops_at_the_end() / self.iops - 1.0).abs() >= CHANGE_MIN
     }
 
     /// Median of the headline latency; 0 if nothing was measured.

@@ -48,7 +48,8 @@ const base = (theme) => ({
 });
 
 const axis = (theme, more) => ({
-  axisLine: { show: true, lineStyle: { color: theme.line } },
+  // Not at 1 of a logarithmic axis.
+  axisLine: { show: true, onZero: false, lineStyle: { color: theme.line } },
   axisTick: { lineStyle: { color: theme.line } },
   nameTextStyle: { color: theme.faint, fontSize: 12 },
   splitLine: { lineStyle: { color: theme.split } },

@@ -212,7 +212,7 @@ charts["commit-rates"] = (data, theme, width) => {
       hideOverlap: false,
       lineHeight: 14,
       color: theme.text,
-      formatter: (row) => (rows[row].heading ? `{heading|${clipped(rows[row].heading, narrow ? 26 : 30)}}` : narrow ? folded(rows[row].name, 20) : clipped(rows[row].name, 30)),
+      formatter: (row) => (rows[row].heading ? `{heading|${clipped(rows[row].heading, narrow ? 26 : 30)}}` : narrow ? folded(rows[row].name, 20) : clipped(rows[row].name, 34)),
       rich: { heading: { fontWeight: 700, color: theme.text, fontSize: 12 } },
     },
   };

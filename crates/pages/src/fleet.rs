@@ -2,7 +2,7 @@
 
 use fleet::map::{Cell, Column, Map, Row};
 use fleet::outliers::RATIO_MIN;
-use fleet::{Drifts, Outliers, Shape, Summary, SummaryRow};
+use fleet::{Drifts, NO_RUN, Outliers, Shape, Summary, SummaryRow};
 use maud::{Markup, html};
 use report::counted;
 use store::RunId;
@@ -77,7 +77,7 @@ pub fn fleet_report(report: &FleetReport) -> String {
 pub fn summary_section(summary: &Summary) -> Markup {
     let suites = summary.rows.chunk_by(|one, other| one.suite == other.suite);
     html! {
-        @if summary.rows.is_empty() { p.notice { "No complete run of a known host." } }
+        @if summary.rows.is_empty() { p.notice { (NO_RUN) } }
         @for rows in suites {
             div.scroll role="region" aria-label="Latencies of all hosts together" tabindex="0" {
                 table {
@@ -214,8 +214,8 @@ pub fn map_section(map: &Map, rows: &[Row], link: RunLink<'_>, sort: SortLink<'_
             }
         }
         p.meta {
-            "Median latency of each drive's newest run, and times the middle of its model where it \
-             is at least " (RATIO_MIN) " × or at most " (FAST_MAX) " × of it."
+            "Median latency in each drive's newest run. The factor compares it with the median of \
+             its model, and is shown from " (RATIO_MIN) " × on and up to " (FAST_MAX) " ×."
         }
     }
 }

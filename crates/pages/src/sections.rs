@@ -254,7 +254,7 @@ mod golden {
             "No test was measured.",
             ": skipped, smaller than a logical block",
             "A smoke run:",
-            "None: nothing in the numbers",
+            "None in the numbers and facts",
         ] {
             assert!(text.contains(sentence), "`{sentence}` is missing in {text}");
         }

@@ -264,27 +264,31 @@ impl<'a, T> Columns<'a, T> {
 }
 
 /// The lines of a cell. A word that is too long is divided after its commas, as between the settings
-/// of a model; a path stays whole, because it is to be copied.
+/// of a model, and then after its hyphens; a path stays whole, because it is to be copied.
 fn lines(text: &str, width: usize) -> Vec<String> {
-    let divided = |line: String| {
-        let mut pieces = vec![String::new()];
-        for part in line.split_inclusive(',') {
-            match pieces.last_mut() {
-                Some(piece)
-                    if piece.is_empty()
-                        || piece.chars().count() + part.chars().count() <= width =>
-                {
-                    piece.push_str(part);
-                }
-                _ => pieces.push(part.to_owned()),
-            }
-        }
-        pieces
+    let each_divided = |lines: Vec<String>, after: char| -> Vec<String> {
+        lines.into_iter().flat_map(|line| divided(line, after, width)).collect()
     };
-    wrap(text, width)
-        .into_iter()
-        .flat_map(|line| if line.chars().count() > width { divided(line) } else { vec![line] })
-        .collect()
+    each_divided(each_divided(wrap(text, width), ','), '-')
+}
+
+/// A line that is too long and not a path, divided after a character.
+fn divided(line: String, after: char, width: usize) -> Vec<String> {
+    if line.chars().count() <= width || line.contains('/') {
+        return vec![line];
+    }
+    let mut pieces = vec![String::new()];
+    for part in line.split_inclusive(after) {
+        match pieces.last_mut() {
+            Some(piece)
+                if piece.is_empty() || piece.chars().count() + part.chars().count() <= width =>
+            {
+                piece.push_str(part);
+            }
+            _ => pieces.push(part.to_owned()),
+        }
+    }
+    pieces
 }
 
 /// The width of each column, given what each wants: those that want less than an equal share of the
@@ -331,6 +335,7 @@ mod tests {
             lines("on sim:samsung-980-1tb,filesystem=ext4,seed=7", 22),
             ["on", "sim:samsung-980-1tb,", "filesystem=ext4,seed=7"]
         );
+        assert_eq!(lines("sim:micron-5100-eco-960gb", 16), ["sim:micron-5100-", "eco-960gb"]);
         assert_eq!(lines("/dev/disk/by-id/nvme-1", 10), ["/dev/disk/by-id/nvme-1"]);
         assert_eq!(lines("", 10), [""]);
     }

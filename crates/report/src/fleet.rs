@@ -1,11 +1,11 @@
 //! Answers over many hosts.
 
-use fleet::HISTORY_MIN;
 use fleet::outliers::PEERS_MIN;
 use fleet::{
     Answer, By, Cause, Change, Drift, Drifts, FactValue, HostFigure, Outlier, Outliers, Scaling,
     Shape, Step, Summary, SummaryRow, Table,
 };
+use fleet::{HISTORY_MIN, NO_RUN};
 use workload::number::{latency, number, throughput};
 
 use crate::columns::{Column, Columns, NONE};
@@ -26,7 +26,7 @@ pub fn fleet_page(answer: &Answer, look: &Look) -> String {
 /// Percentiles of each test over all hosts, over the drives of each model, or for each host.
 fn summary_page(summary: &Summary, look: &Look) -> String {
     let Some([first, last]) = summary.began else {
-        return "No complete run of a known host.\n".to_owned();
+        return format!("{NO_RUN}\n");
     };
     let day = |at: jiff::Timestamp| at.strftime("%Y-%m-%d").to_string();
     let (first, last) = (day(first), day(last));

@@ -247,7 +247,8 @@ mod tests {
          id  when (UTC)        drive or target          suite     p50      p99
         112  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  check  164 µs  1.28 ms
         111  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  check  164 µs  1.28 ms
-          7  2026-11-20 19:30  sim:micron-5100-eco-960gb  check       -        -
+          7  2026-11-20 19:30  sim:micron-5100-eco-     check       -        -
+                               960gb
 
         p50 and p99 are those of single 4 KiB commits, or of the test most
         like them.

@@ -109,7 +109,7 @@ pub use progress::{done_line, live_line};
 pub use prose::counted;
 pub use sorting::{SORT_COLUMNS, SortColumn, sort_sentence};
 pub use suites::suites;
-pub use tables::{run_page, wal_answer};
+pub use tables::{etcd_verdict, run_page, wal_answer};
 pub use target::{TargetFact, Weight, target_facts, target_header};
 pub use trace::{AnatomyWords, NO_COMMIT, recorded, request_words, stage_name, trace_page};
 pub use verify::{verify_begun, verify_event, verify_page, verify_standing, verify_written};

@@ -11,6 +11,7 @@ mod tests;
 mod wal;
 mod write_cache;
 
+pub use commits::etcd_verdict;
 pub use wal::answer as wal_answer;
 
 use measurement::{RunDocument, TestResult};

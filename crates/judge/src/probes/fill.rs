@@ -10,7 +10,7 @@
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::Pattern;
-use workload::number::number;
+use workload::number::{about_bytes, number};
 
 use super::unsynced_writes::unsynced_writes;
 
@@ -59,7 +59,7 @@ pub(super) fn judge(
         .collect();
     let percent = |result: &TestResult| {
         filled_share(result).map_or_else(
-            || workload::format_bytes(result.workload.size_bytes),
+            || about_bytes(result.workload.size_bytes),
             |share| format!("{:.0} % of the drive", share * 100.0),
         )
     };

@@ -7,6 +7,8 @@ use workload::number::latency;
 
 /// Fewer points are too few to show a slope.
 const POINTS_MIN: usize = 4;
+/// Fewer flushes per sync mean that the kernel sent none; others on the drive may have caused some.
+const FLUSHED_MIN: f64 = 0.5;
 /// A flush that takes less than this regardless of the writes before it costs practically nothing.
 const FREE_US_MAX: f64 = 200.0;
 /// A flush has a fixed cost if it takes less than this many times as long after many writes as
@@ -104,6 +106,8 @@ fn points(results: &[TestResult], pattern: Pattern) -> Option<(Vec<Point>, u64)>
             (work.block_bytes, work.sync, work.write_cache)
                 == (first.block_bytes, first.sync, first.write_cache)
         })
+        // A sync that sent no flush shows the cost of a system call.
+        .filter(|result| result.flushes_per_commit().is_none_or(|flushes| flushes >= FLUSHED_MIN))
         .filter_map(|result| Some((result.workload.sync_every, result.sync_us?.mean)))
         .collect();
     points.sort_by_key(|(writes, _)| *writes);

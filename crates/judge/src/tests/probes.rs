@@ -1,7 +1,7 @@
 //! The finding of each probe.
 
 use drive::Transport;
-use measurement::{Confidence, Finding, TestResult};
+use measurement::{Confidence, DeviceProof, Finding, TestResult};
 use workload::SyncMethod::{Fsync, None as NoSync};
 use workload::{Arrivals, Layout, Pattern, SyncMethod, WriteCache};
 
@@ -316,6 +316,21 @@ fn a_flush_is_free_has_a_fixed_cost_or_depends_on_the_writes() {
     );
     let three = flushed(Pattern::Write, [(1, 50.0), (16, 60.0), (16, 70.0), (64, 80.0)]);
     assert_eq!(found(&three, "flush-cost"), None, "three points, one of them twice");
+    let mut unsent = flushed(Pattern::Write, [(1, 0.7), (16, 0.7), (32, 0.7), (64, 0.7)]);
+    for result in &mut unsent {
+        result.proof.device = Some(DeviceProof {
+            reads: 0,
+            writes: 1000,
+            writes_merged: None,
+            bytes_written: 4_096_000,
+            flushes: Some(0),
+            flush_mean_us: None,
+            flushes_per_commit: Some(0.0),
+            bytes_per_byte: Some(1.0),
+            medium_bytes_written: None,
+        });
+    }
+    assert_eq!(found(&unsent, "flush-cost"), None, "no flush was sent");
 }
 
 #[test]

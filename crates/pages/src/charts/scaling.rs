@@ -2,6 +2,7 @@
 //! load of a drive, or the parameter that a probe varies to find a limit.
 
 use measurement::{Finding, RunDocument, TestResult, WorkloadRecord};
+use workload::number::about_bytes;
 use workload::{Pattern, SyncMethod, format_bytes};
 
 use super::curves::{Curves, Mark, Panel, position, times};
@@ -75,7 +76,7 @@ impl Over {
             Over::WriteSize => "Throughput of random writes by their size",
             Over::Burst => "Throughput of a burst by its length",
             Over::WritesPerFlush => "Time of a flush by the writes before it",
-            Over::Area => "Random writes per second by the share of the drive in use",
+            Over::Area => "Random writes per second by the area in use",
         }
     }
 
@@ -139,7 +140,8 @@ impl Over {
 
     fn step_name(self, step: f64, capacity_bytes: Option<f64>) -> String {
         match (self, capacity_bytes) {
-            (Over::WriteSize | Over::Burst, _) | (Over::Area, None) => format_bytes(step as u64),
+            (Over::WriteSize | Over::Burst, _) => format_bytes(step as u64),
+            (Over::Area, None) => about_bytes(step as u64),
             (Over::Area, Some(capacity)) => format!("{:.0} %", step / capacity * 100.0),
             _ => format!("{step:.0}"),
         }
@@ -168,10 +170,7 @@ impl Over {
             Over::WriteSize => {
                 format!("erase block {}: {ratio} as fast as half", format_bytes(value as u64))
             }
-            _ => format!(
-                "cache of {}; beyond it, {ratio} slower",
-                workload::number::about_bytes(value as u64)
-            ),
+            _ => format!("cache of {}; beyond it, {ratio} slower", about_bytes(value as u64)),
         };
         Some(Mark { at, text })
     }

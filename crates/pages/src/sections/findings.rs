@@ -38,8 +38,7 @@ pub(super) fn all(
     html! {
         section.findings aria-labelledby={ (anchor) "-findings" } {
             (heading)
-            @if findings.is_empty() { p.notice { "None: nothing in the numbers or facts is \
-                                                  unusual." } }
+            @if findings.is_empty() { p.notice { "None in the numbers and facts of this run." } }
             @for (index, finding) in (1_usize..).zip(findings) {
                 article.finding id={ (anchor) "-finding-" (index) } {
                     (fold(

@@ -84,6 +84,7 @@ fn numbers(place: &RunSection<'_>) -> Markup {
     let tests = repetitions(results);
     let steady = results.iter().any(|result| result.steady_state.is_some());
     let counted = results.iter().any(|result| result.flushes_per_commit().is_some());
+    let changes = results.iter().any(TestResult::ends_at_another_rate);
     let repeated = tests.iter().any(Repetitions::are_several);
     let per_s = |result: &TestResult| Some(result.commits_per_s.unwrap_or(result.iops));
     html! {
@@ -93,6 +94,7 @@ fn numbers(place: &RunSection<'_>) -> Markup {
                     tr {
                         th scope="col" { "test" } th scope="col" { "per second" }
                         @if repeated { th scope="col" { "±" } }
+                        @if changes { th scope="col" { "at the end" } }
                         th scope="col" { "MiB/s" }
                         th scope="col" { "p50" } th scope="col" { "p99" } th scope="col" { "p99.9" } th scope="col" { "max" }
                         @if steady { th scope="col" { "steady" } }
@@ -110,6 +112,9 @@ fn numbers(place: &RunSection<'_>) -> Markup {
                             td { (or_dash(rate, |rate| number(rate.value))) }
                             @if repeated {
                                 td { (or_dash(rate.and_then(|rate| rate.spread), |spread| format!("{:.1} %", spread * 100.0))) }
+                            }
+                            @if changes {
+                                td { (or_dash(test.middle(|result| Some(result.iops_at_the_end())), |iops| number(iops.value))) }
                             }
                             td { (or_dash(test.middle(|result| Some(result.mib_per_s)), |mib| throughput(mib.value))) }
                             @for value in [us(|us| us.p50), us(|us| us.p99), us(|us| us.p99_9), test.most(|result| Some(result.headline_us()?.max))] {

@@ -23,9 +23,11 @@ pub(super) fn section(place: &RunSection<'_>, answer: Option<&str>) -> Markup {
         .collect();
     let known = grades.iter().any(|(_, fitness)| fitness.grade != Grade::Unknown);
     let answer = answer.filter(|_| !known);
-    let deciding = answer.or_else(|| Some(document.findings.first()?.title.as_str()));
-    // The first finding decides, unless something else does.
-    let above = usize::from(answer.is_none());
+    // A probe's own finding decides, or else the first one, unless something else does.
+    let own = document.findings.iter().position(|finding| finding.id == document.suite);
+    let above = answer.is_none().then(|| own.unwrap_or(0));
+    let deciding =
+        answer.or_else(|| above.and_then(|at| Some(document.findings.get(at)?.title.as_str())));
     html! {
         section.verdict aria-labelledby=(place.within("verdict")) {
             (place.part("verdict", "Verdict"))
@@ -42,6 +44,9 @@ pub(super) fn section(place: &RunSection<'_>, answer: Option<&str>) -> Markup {
                     }
                 }
             } @else {
+                @if let Some(setting) = graded_setting(document) {
+                    p { "With the write cache " (setting) ":" }
+                }
                 ul.grades {
                     @for (fit_for, Fitness { grade, because }) in grades {
                         li class={ "grade " (grade.name()) } {
@@ -55,10 +60,10 @@ pub(super) fn section(place: &RunSection<'_>, answer: Option<&str>) -> Markup {
             @if let Some(sentence) = grades_under_each_setting(document) {
                 p { (prose(&sentence)) }
             }
-            @let others = document.findings.len().saturating_sub(above);
+            @let others = document.findings.len().saturating_sub(usize::from(above.is_some()));
             @if others > 0 {
                 ul.more {
-                    @for (index, finding) in document.findings.iter().enumerate().skip(above).take(MORE_MAX) {
+                    @for (index, finding) in document.findings.iter().enumerate().filter(|(at, _)| Some(*at) != above).take(MORE_MAX) {
                         li { a href={ "#" (place.within(&format!("finding-{}", index + 1))) } { (prose(&finding.title)) } }
                     }
                     @if others > MORE_MAX {
@@ -67,6 +72,16 @@ pub(super) fn section(place: &RunSection<'_>, answer: Option<&str>) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// The setting that the grades are for, if both were measured and it makes a difference.
+fn graded_setting(document: &RunDocument) -> Option<&'static str> {
+    let grades = document.fitness_under_each_setting.as_ref()?;
+    match (document.fitness == grades.off, document.fitness == grades.on) {
+        (true, false) => Some("off"),
+        (false, true) => Some("on"),
+        _ => None,
     }
 }
 
@@ -79,7 +94,11 @@ fn grades_under_each_setting(document: &RunDocument) -> Option<String> {
         };
         Use::ALL.into_iter().filter_map(grade).collect::<Vec<_>>().join(", ")
     });
-    Some(format!("With the write cache off: {off}; with it on: {on}."))
+    Some(match graded_setting(document) {
+        Some("off") => format!("With it on: {on}."),
+        Some(_) => format!("With it off: {off}."),
+        None => format!("With the write cache off: {off}; with it on: {on}."),
+    })
 }
 
 /// As many filled marks as the grade is worth, readable without colour.
@@ -134,6 +153,9 @@ mod tests {
         };
         let off = under(WriteCache::Off, 25.0);
         let both = judged(off.chain(under(WriteCache::On, 1700.0)).collect());
+        let graded_on = both.fitness_under_each_setting.clone().unwrap().on;
+        let now_on = RunDocument { fitness: graded_on, ..both.clone() };
+        insta::assert_snapshot!(grades_under_each_setting(&now_on).unwrap(), @"With it off: Ceph OSD good, ZFS SLOG excellent, database log excellent, general use excellent.");
         insta::assert_snapshot!(grades_under_each_setting(&both).unwrap(), @"With the write cache off: Ceph OSD good, ZFS SLOG excellent, database log excellent, general use excellent; with it on: Ceph OSD poor, ZFS SLOG poor, database log fair, general use good.");
         let one = judged(under(WriteCache::On, 1700.0).collect());
         assert_eq!(grades_under_each_setting(&one), None);

@@ -24,17 +24,22 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         .of(results, look);
     let mut verdicts = String::new();
     for result in results {
-        if let (true, Some(sync)) = (result.test.starts_with("etcd"), result.sync_us) {
-            let verdict = if sync.p99 <= ETCD_P99_US { "within" } else { "above" };
-            let words = format!(
-                "etcd requires a sync p99 of at most {}: {} is {verdict} that.",
-                latency(ETCD_P99_US),
-                latency(sync.p99)
-            );
+        if let Some(words) = etcd_verdict(result) {
             verdicts += &look.hanging("  ", &words);
         }
     }
     table + &verdicts
+}
+
+/// Whether etcd's limit is met, in a sentence; `None` for other programs.
+pub fn etcd_verdict(result: &TestResult) -> Option<String> {
+    let sync = result.sync_us.filter(|_| result.test.starts_with("etcd"))?;
+    let verdict = if sync.p99 <= ETCD_P99_US { "within" } else { "above" };
+    Some(format!(
+        "etcd requires a sync p99 of at most {}: {} is {verdict} that.",
+        latency(ETCD_P99_US),
+        latency(sync.p99)
+    ))
 }
 
 /// The ratio that InnoDB's counters show as `Innodb_data_fsyncs` over `Innodb_data_writes`.

@@ -10,9 +10,6 @@ use crate::look::{Detail, Glyphs, Look};
 /// Length of the longest bar in characters.
 const BAR: f64 = 24.0;
 
-/// From this change on, the rate at the end of a test is shown beside that of the whole.
-const CHANGE_MIN: f64 = 0.05;
-
 /// In brief, neighbours whose rates and latencies differ by less share a row.
 const ALIKE: f64 = 0.05;
 
@@ -58,9 +55,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         block.repeat(length as usize)
     };
     // A drive that has not settled ends a test at another rate than the mean of the whole.
-    let changes = results
-        .iter()
-        .any(|result| (result.iops_at_the_end() / result.iops - 1.0).abs() >= CHANGE_MIN);
+    let changes = results.iter().any(TestResult::ends_at_another_rate);
     let mut table = Columns::<Alike<'_>>::new();
     for (name, of) in aspects {
         let column = if *name == "pattern" { Column::left(name) } else { Column::right(name) };

@@ -62,6 +62,7 @@ fn nothing(query: &Query) -> String {
         (filter(query, &Vec::new()))
         p.notice {
             "No complete run of a known host" @if query.narrows() { " matches" } ". "
+            "Runs on models belong to no host. "
             @if query.narrows() { a href="/fleet" { "Show all drives" } }
         }
     };

@@ -31,7 +31,7 @@ pub fn index(query: &Query, newest: &store::Figures) -> String {
             h1 { "History" }
             p.meta { "How the latency of a commit changed from run to run, and what else changed then." }
         }
-        @if models.is_empty() && hosts.is_empty() { p.notice { "No complete run of a known host." } }
+        @if models.is_empty() && hosts.is_empty() { p.notice { (fleet::NO_RUN) } }
         (links(query, "Drive models", "model", &models))
         (links(query, "Hosts", "host", &hosts))
     };

@@ -131,7 +131,10 @@ fn row(run: &Summary) -> Markup {
                 (minute(run.at))
                 @if let Some(host) = &run.host { div.faint { a href=(Query::by(&LIST, "host", host)) { (host) } } }
             }
-            td.wide { @match drives(run) { Some(drives) => { (drives) div.faint { (run.target) } }, None => (run.target) } }
+            td.wide {
+                @if let Some(label) = &run.label { b { (label) } br; }
+                @match drives(run) { Some(drives) => { (drives) div.faint { (run.target) } }, None => (run.target) }
+            }
             td {
                 a href=(Query::by(&LIST, "suite", &run.suite)) { (run.suite) }
                 div.faint { (run.tests) (if run.tests == 1 { " test" } else { " tests" }) }

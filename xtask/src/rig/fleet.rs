@@ -33,7 +33,7 @@
 //! | `controller` | Ansible with the collection |
 //! | `server` | the PostgreSQL server |
 //! | `together` | the run in which the hosts begin together, and fio's |
-//! | `faults` | hosts that cannot be reached, other versions, a server that stops |
+//! | `faults` | hosts that cannot be reached, other versions, a network or server that fails |
 
 mod controller;
 mod faults;

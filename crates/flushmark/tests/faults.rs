@@ -70,7 +70,7 @@ fn no_such_suite_plan_or_engine() {
 fn a_run_needs_a_target() {
     let run = run(&["run", "journal"]);
     assert_eq!(run.code, Some(2));
-    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: missing target: after the suite, give a directory, /dev/..., sim:MODEL, nbd://HOST/EXPORT, rbd:POOL/IMAGE or null:");
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: missing target: after the suite, give a directory, a file, /dev/..., sim:MODEL, nbd://HOST/EXPORT, rbd:POOL/IMAGE, rados:POOL or null:");
 }
 
 #[test]

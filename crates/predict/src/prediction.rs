@@ -94,8 +94,8 @@ impl<'a> Predictor<'a> {
         match (syncs_tables(&self.calibration.server), self.settings.syncs_tables()) {
             (true, false) if most > 0.0 => notes.push(format!(
                 "O_DIRECT_NO_FSYNC saves up to {} syncs of tables and their copies per commit; those \
-                 of growing files remain, and are left out here. It is unsafe if log and tables are on different \
-                 drives with volatile caches.",
+                 of growing files remain, and are left out here. It is unsafe if log and tables are on \
+                 different drives with volatile caches.",
                 number(most)
             )),
             (false, true) => notes.push(

@@ -61,18 +61,12 @@ impl Rig {
         let cluster = Cluster::connect(access).expect("a connection");
         let number = POOLS.fetch_add(1, Ordering::Relaxed);
         let name = format!("flushmark-test-{}-{number}", std::process::id());
+        // A size that is set later makes the placement groups peer again, which takes a monitor.
         monitor(
             &cluster,
             &format!(
                 r#"{{"prefix": "osd pool create", "pool": "{name}", "pg_num": {pg_count},
-                    "pgp_num": {pg_count}, "autoscale_mode": "off"}}"#
-            ),
-        );
-        monitor(
-            &cluster,
-            &format!(
-                r#"{{"prefix": "osd pool set", "pool": "{name}", "var": "size", "val": "1",
-                    "yes_i_really_mean_it": true}}"#
+                    "pgp_num": {pg_count}, "size": 1, "autoscale_mode": "off"}}"#
             ),
         );
         let pool = cluster.pool(&name).expect("the new pool");

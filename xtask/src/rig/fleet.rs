@@ -24,8 +24,9 @@
 //!
 //! fio, with a server on each host, is the peer of a run in which the hosts begin together: both
 //! run the same job file on the same drives in turns, and their totals over the hosts must agree.
-//! Blocks of 128 KiB keep the time of a commit in the drive: at 4 KiB, two processors that serve
-//! three drives decide the rate.
+//! Blocks of 256 KiB keep the time of a commit in the drive: at 4 KiB, two processors that serve
+//! three drives decide the rate. fio does not alter its buffer between writes, which took it 2 % of
+//! the time.
 //!
 //! | module | content |
 //! | --- | --- |
@@ -115,7 +116,8 @@ fn job(block: &str, seconds: u32) -> anyhow::Result<String> {
     let processors = std::thread::available_parallelism()?.get();
     Ok(format!(
         "[commits]\nrw=randwrite\nbs={block}\nfdatasync=1\ndirect=1\nioengine=psync\nsize=64m\n\
-         overwrite=1\ntime_based\nruntime={seconds}\ncpus_allowed=0-{}\n",
+         overwrite=1\ntime_based\nruntime={seconds}\nscramble_buffers=0\n\
+         cpus_allowed=0-{}\n",
         processors - 1
     ))
 }

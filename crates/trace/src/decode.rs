@@ -95,6 +95,15 @@ impl Tracepoint {
         ])
     }
 
+    /// The kernel's condition for what is of interest; empty for all.
+    pub fn condition(self) -> &'static str {
+        match self {
+            // MS_SYNC; without it, the call makes nothing durable and returns at once.
+            Tracepoint::Enter(Syscall::Msync) => "flags & 4",
+            _ => "",
+        }
+    }
+
     /// Its directory below `events`.
     pub fn path(self) -> String {
         let known = match self {

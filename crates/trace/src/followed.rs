@@ -59,7 +59,10 @@ pub(crate) fn filter(tracepoint: Tracepoint, lowest: u32) -> String {
         Tracepoint::Switch => format!("prev_pid >= {lowest} || next_pid >= {lowest}"),
         // Workers and interrupt handlers do this for threads.
         Tracepoint::UringQueue | Tracepoint::UringComplete => String::new(),
-        _ => format!("common_pid >= {lowest}"),
+        _ => match tracepoint.condition() {
+            "" => format!("common_pid >= {lowest}"),
+            condition => format!("{condition} && common_pid >= {lowest}"),
+        },
     }
 }
 
@@ -108,9 +111,21 @@ mod tests {
 
     #[test]
     fn filters_of_the_kernel() {
-        let filters =
-            [Tracepoint::Return(Syscall::Fsync), Tracepoint::Switch, Tracepoint::UringQueue]
-                .map(|tracepoint| filter(tracepoint, 70));
-        assert_eq!(filters, ["common_pid >= 70", "prev_pid >= 70 || next_pid >= 70", ""]);
+        let filters = [
+            Tracepoint::Return(Syscall::Fsync),
+            Tracepoint::Enter(Syscall::Msync),
+            Tracepoint::Switch,
+            Tracepoint::UringQueue,
+        ]
+        .map(|tracepoint| filter(tracepoint, 70));
+        assert_eq!(
+            filters,
+            [
+                "common_pid >= 70",
+                "flags & 4 && common_pid >= 70",
+                "prev_pid >= 70 || next_pid >= 70",
+                ""
+            ]
+        );
     }
 }

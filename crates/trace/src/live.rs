@@ -125,7 +125,7 @@ impl Live {
         for tracepoint in Tracepoint::all().filter(|one| detail.includes(*one)) {
             let present = match observer(tracepoint) {
                 Observer::Threads => {
-                    let present = calls.enable(tracepoint, "")?;
+                    let present = calls.enable(tracepoint, tracepoint.condition())?;
                     recorded.extend(present.then_some(tracepoint));
                     present
                 }

@@ -21,15 +21,6 @@ const KIB_WITHOUT_EVENTS: u32 = 4;
 /// Threads in one of the kernel's histograms; those of threads that ended stay in it.
 const THREADS_MAX: usize = 2048;
 
-/// The calls that exist to make something durable, in the kernel's language for which of them.
-fn filter(call: Syscall) -> &'static str {
-    match call {
-        // MS_SYNC; the others return at once.
-        Syscall::Msync => "flags & 4",
-        _ => "",
-    }
-}
-
 /// A running count of syncs. Dropping it leaves nothing behind.
 #[derive(Debug)]
 pub struct SyncCounts {
@@ -50,7 +41,6 @@ enum Method {
 #[derive(Debug)]
 struct Counting {
     tracepoint: Tracepoint,
-    filter: &'static str,
     last: Histogram,
 }
 
@@ -72,14 +62,13 @@ impl SyncCounts {
         let counting: Vec<Counting> = calls()
             .map(|call| Counting {
                 tracepoint: Tracepoint::Enter(call),
-                filter: filter(call),
                 last: Histogram::default(),
             })
             .collect();
         let instance = tracefs.instance("syncs", KIB_WITHOUT_EVENTS)?;
         let method = if instance.has_histograms(Tracepoint::Enter(Syscall::Fsync)) {
             for one in &counting {
-                instance.count(one.tracepoint, one.filter, THREADS_MAX)?;
+                instance.count(one.tracepoint, THREADS_MAX)?;
             }
             instance.switch_on()?;
             Method::Histograms(instance, counting)
@@ -87,7 +76,7 @@ impl SyncCounts {
             drop(instance);
             let mut instance = tracefs.instance("syncs", KIB_PER_CPU)?;
             for one in &counting {
-                instance.enable(one.tracepoint, one.filter)?;
+                instance.enable(one.tracepoint, one.tracepoint.condition())?;
             }
             instance.open_readers()?;
             instance.switch_on()?;
@@ -144,7 +133,7 @@ impl Counting {
         syncs.incomplete |= now.dropped > self.last.dropped;
         if now.threads.len() > THREADS_MAX / 2 {
             // Threads that ended would fill it. The syncs of a few microseconds are not counted.
-            instance.count(self.tracepoint, self.filter, THREADS_MAX)?;
+            instance.count(self.tracepoint, THREADS_MAX)?;
             self.last = Histogram::default();
         } else {
             self.last = now;

@@ -191,18 +191,16 @@ impl Instance {
         self.path.join(format!("events/{}/hist", tracepoint.path())).exists()
     }
 
-    /// Lets the kernel count an event, if `filter` accepts it, by thread; from zero, even if it
-    /// counts already. The event itself is not recorded. Does nothing if this kernel lacks it.
-    pub fn count(
-        &self,
-        tracepoint: Tracepoint,
-        filter: &str,
-        threads_max: usize,
-    ) -> Result<(), TraceError> {
+    /// Lets the kernel count an event by thread; from zero, even if it counts already. The event
+    /// itself is not recorded. Does nothing if this kernel lacks it.
+    pub fn count(&self, tracepoint: Tracepoint, threads_max: usize) -> Result<(), TraceError> {
         if !self.has_histograms(tracepoint) {
             return Ok(());
         }
-        let condition = if filter.is_empty() { String::new() } else { format!(" if {filter}") };
+        let condition = match tracepoint.condition() {
+            "" => String::new(),
+            condition => format!(" if {condition}"),
+        };
         // Opening the file truncates it, which removes a histogram that is there.
         self.write(
             &format!("events/{}/trigger", tracepoint.path()),

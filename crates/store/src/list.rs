@@ -29,6 +29,8 @@ pub struct Filter {
     pub tag: Option<Tag>,
     /// A substring of the note.
     pub note: Option<String>,
+    /// A substring of the label.
+    pub label: Option<String>,
     /// A substring of the target; directories and files are stored with absolute paths.
     pub target: Option<String>,
     /// The most runs to return, from the newest.
@@ -74,6 +76,9 @@ pub(crate) fn conditions(
     }
     if let Some(note) = &filter.note {
         add("lower(note) LIKE $n ESCAPE '\\'", containing(note));
+    }
+    if let Some(label) = &filter.label {
+        add("lower(label) LIKE $n ESCAPE '\\'", containing(label));
     }
     if let Some(target) = &filter.target {
         add("lower(target) LIKE $n ESCAPE '\\'", containing(target));

@@ -84,6 +84,7 @@ pub static LIST: Form = Form {
         SINCE,
         UNTIL,
         TAG,
+        field("label", "Label", "text", |text, wanted| set(&mut wanted.runs.label, text)),
         field("note", "Note", "text", |text, wanted| set(&mut wanted.runs.note, text)),
     ],
 };

@@ -95,6 +95,10 @@ pub struct FilterArgs {
     #[arg(long, value_name = "TAG")]
     pub tag: Option<Tag>,
 
+    /// Only runs whose label contains this
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
+
     /// Only runs whose note contains this
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
@@ -115,6 +119,7 @@ impl FilterArgs {
             since: self.since,
             until: self.until,
             tag: self.tag.clone(),
+            label: self.label.clone(),
             note: self.note.clone(),
             target: self.target.clone(),
             limit: None,
@@ -233,7 +238,7 @@ pub struct ExportArgs {
     pub results: Vec<String>,
 
     /// All kept runs. To select those that meet conditions, use the options that `results list`
-    /// has: --host, --drive, --suite, --test, --since, --until, --tag, --note and --target
+    /// has: --host, --drive, --suite, --test, --since, --until, --tag, --label, --note and --target
     #[arg(long)]
     pub all: bool,
 

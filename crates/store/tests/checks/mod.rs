@@ -317,6 +317,7 @@ fn filters_narrow(place: &Place) {
     let mut slow = at(checked(), "2026-03-02T00:00:00Z", "wal");
     slow.target.kind = TargetKind::BlockDevice;
     slow.target.given = "/srv/pg".to_owned();
+    slow.label = Some("After the move".to_owned());
     let b = keep(&mut store, &slow, &from("db2"));
     let c = keep(&mut store, &at(checked(), "2026-02-02T00:00:00Z", "wal"), &from("db1"));
     store.note(a, "with the new firmware").unwrap();
@@ -338,6 +339,7 @@ fn filters_narrow(place: &Place) {
     assert_eq!(found(&mut store, &Filter { test: text("randWRITE 4 k"), ..all.clone() }), [a]);
     assert_eq!(found(&mut store, &Filter { test: text("no such test"), ..all.clone() }), []);
     assert_eq!(found(&mut store, &Filter { note: text("firmware"), ..all.clone() }), [a]);
+    assert_eq!(found(&mut store, &Filter { label: text("the MOVE"), ..all.clone() }), [b]);
     assert_eq!(found(&mut store, &Filter { target: text("SRV/pg"), ..all.clone() }), [b]);
     assert_eq!(found(&mut store, &Filter { tag: "fleet".parse().ok(), ..all.clone() }), [b]);
     let since = "2026-02-02T00:00:00Z".parse().ok();

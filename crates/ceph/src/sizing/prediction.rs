@@ -268,14 +268,23 @@ fn per_osd(candidate: &Candidate) -> Option<(Span, Rule)> {
     }
 }
 
-/// The rules behind S and k.
+/// The rules behind S and k, and what they leave out.
 pub(super) fn latency_rules(plan: &Plan) -> Vec<Rule> {
     let cost = Cost::of(plan.version);
     let data_first = plan.medium == Medium::Ssd && writes_in_place(plan.version);
-    match cost.origin {
+    let mut rules = match cost.origin {
         Origin::Sources => published_rules(&cost, data_first),
         Origin::Fitted { version, .. } => fitted_rules(&cost, version, data_first),
+    };
+    if let Redundancy::ErasureCoded { .. } = plan.redundancy {
+        rules.push(Rule::new(
+            Source::ErasureCode,
+            "Luminous and later",
+            "Not counted: with an erasure code, an overwrite smaller than a stripe first reads the \
+             rest of the stripe from other OSDs; add at least a read and a round trip",
+        ));
     }
+    rules
 }
 
 const PUBLISHED_SOFTWARE: &str = "0.4 ms for Ceph and 0.3 ms for BlueStore on fast NVMe. That \

@@ -13,6 +13,8 @@ pub enum Source {
     Hardware,
     /// Ceph's documentation, doc/rados/configuration/bluestore-config-ref.rst.
     Bluestore,
+    /// Ceph's documentation, doc/dev/osd_internals/erasure_coding/ecbackend.rst.
+    ErasureCode,
     /// Release notes of 14.2.8.
     Nautilus14_2_8,
     /// Release notes of 19.2.0.
@@ -44,6 +46,7 @@ impl Source {
             Source::Wiki => "wiki",
             Source::Hardware => "Ceph hardware page",
             Source::Bluestore => "Ceph BlueStore page",
+            Source::ErasureCode => "Ceph ECBackend page",
             Source::Nautilus14_2_8 => "notes of 14.2.8",
             Source::Squid19_2_0 => "notes of 19.2.0",
             Source::Squid19_2_1 => "notes of 19.2.1",
@@ -66,6 +69,9 @@ impl Source {
             }
             Source::Hardware => "docs.ceph.com: doc/start/hardware-recommendations.rst",
             Source::Bluestore => "docs.ceph.com: doc/rados/configuration/bluestore-config-ref.rst",
+            Source::ErasureCode => {
+                "docs.ceph.com: doc/dev/osd_internals/erasure_coding/ecbackend.rst"
+            }
             Source::Nautilus14_2_8 => "docs.ceph.com: doc/releases/nautilus.rst, v14.2.8",
             Source::Squid19_2_0 => "docs.ceph.com: doc/releases/squid.rst, v19.2.0",
             Source::Squid19_2_1 => {

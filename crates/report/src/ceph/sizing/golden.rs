@@ -315,6 +315,9 @@ fn rgw_on_flash_on_the_newest_release() {
         later (bluefs_wal_envelope_mode)]
       - k: one more on flash, where data are written and flushed before the log [notes of 14.2.8: 14.2.8
         and later; doubt: inferred from the allocation unit and bluestore_prefer_deferred_size_ssd = 0]
+      - Not counted: with an erasure code, an overwrite smaller than a stripe first reads the rest of
+        the stripe from other OSDs; add at least a read and a round trip [Ceph ECBackend page: Luminous
+        and later]
       - In parallel, all flash: 10,000 to 20,000 writes/s per OSD at depth 128, with power-loss
         protection; times 24 OSDs, divided by 6 [wiki: Luminous to Nautilus measured]
     No source has a parallel rate with flash of fewer than 10,000 commits/s.
@@ -335,6 +338,7 @@ fn rgw_on_flash_on_the_newest_release() {
       notes of 14.2.8      docs.ceph.com: doc/releases/nautilus.rst, v14.2.8
       ceph#15422           github.com/ceph/ceph: pull request 15422 (2017)
       notes of 20.2.0      docs.ceph.com: doc/releases/tentacle.rst, v20.2.0 (ceph#62224)
+      Ceph ECBackend page  docs.ceph.com: doc/dev/osd_internals/erasure_coding/ecbackend.rst
     "#);
 }
 

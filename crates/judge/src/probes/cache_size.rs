@@ -129,7 +129,9 @@ pub(super) fn long_write(results: &[TestResult], label: &str) -> Option<Finding>
         .max_by(|one, other| written_bytes(one).total_cmp(&written_bytes(other)))?;
     let block = longest.workload.block_bytes as f64;
     let speeds: Vec<f64> = longest.series.iops.iter().map(|iops| iops * block).collect();
-    let (bytes, fast, slow) = fall(&speeds, longest.series.interval_s)?;
+    let Some((bytes, fast, slow)) = fall(&speeds, longest.series.interval_s) else {
+        return Some(steady(label, written_bytes(longest), at_first(&speeds), at_the_end(&speeds)));
+    };
     Some(Finding {
         id: "one-bit-cache".to_owned(),
         title: format!(
@@ -156,10 +158,31 @@ pub(super) fn long_write(results: &[TestResult], label: &str) -> Option<Finding>
     })
 }
 
+fn steady(label: &str, bytes: f64, first: f64, last: f64) -> Finding {
+    Finding {
+        id: "steady-long-write".to_owned(),
+        title: format!(
+            "A long write on {label} keeps its speed: {} MiB/s at first, {} at the end of {} GiB.",
+            number(first / MIB),
+            number(last / MIB),
+            number(bytes / MIB / 1024.0)
+        ),
+        evidence: vec![
+            Evidence::number("written", bytes.round(), "bytes"),
+            Evidence::number("at first", first / MIB, "MiB/s"),
+            Evidence::number("at the end", last / MIB, "MiB/s"),
+        ],
+        confidence: Confidence::Medium,
+        doubt: Some("An SLC cache that is larger than this would not show.".to_owned()),
+        advice: "Plan with this speed; `flushmark run fill` shows whether it stays as the drive \
+                 fills up."
+            .to_owned(),
+    }
+}
+
 /// Bytes after which the speed drops permanently, and the speeds before and after.
 fn fall(speeds: &[f64], interval_s: f64) -> Option<(f64, f64, f64)> {
-    let fast = median(&speeds[..3]);
-    let slow = median(&speeds[speeds.len() * 3 / 4..]);
+    let (fast, slow) = (at_first(speeds), at_the_end(speeds));
     if slow >= fast * FALLEN {
         return None;
     }
@@ -169,6 +192,14 @@ fn fall(speeds: &[f64], interval_s: f64) -> Option<(f64, f64, f64)> {
     let fast_s: f64 =
         speeds[..=at].iter().map(|speed| ((speed - slow) / (fast - slow)).clamp(0.0, 1.0)).sum();
     Some((fast_s * interval_s * fast, fast, slow))
+}
+
+fn at_first(speeds: &[f64]) -> f64 {
+    median(&speeds[..3])
+}
+
+fn at_the_end(speeds: &[f64]) -> f64 {
+    median(&speeds[speeds.len() * 3 / 4..])
 }
 
 fn median(values: &[f64]) -> f64 {

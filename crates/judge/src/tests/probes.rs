@@ -274,6 +274,13 @@ fn a_long_write_overruns_its_cache_when_its_speed_drops_permanently() {
     let mut longest = long(&[1.0; 20]);
     longest.proof.writes *= 2;
     assert_eq!(found(&[long(&falling), longest], "one-bit-cache"), None);
+    let steady =
+        found(&[long(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.9, 0.9])], "steady-long-write");
+    assert_eq!(
+        steady.unwrap().title,
+        "A long write on /dev/nvme1n1 keeps its speed: 954 MiB/s at first, 858 at the end of 2.79 GiB."
+    );
+    assert_eq!(found(&[long(&falling)], "steady-long-write"), None);
 }
 
 /// Writes that share a sync, as pairs of writes per sync and its mean time in microseconds.

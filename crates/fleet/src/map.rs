@@ -13,8 +13,8 @@ use crate::specimen::name;
 pub struct Cell {
     /// The median of its headline latency, in microseconds.
     pub p50_us: f64,
-    /// Times the middle of its model.
-    pub ratio: f64,
+    /// Times the middle of its model; `None` for a drive of an unknown model.
+    pub ratio: Option<f64>,
 }
 
 /// The newest run of a drive.
@@ -32,9 +32,9 @@ pub struct Row {
 }
 
 impl Row {
-    /// The highest ratio of its tests.
+    /// The highest ratio of its tests; 0 if it is not compared.
     pub fn worst(&self) -> f64 {
-        self.cells.iter().flatten().map(|cell| cell.ratio).fold(0.0, f64::max)
+        self.cells.iter().flatten().filter_map(|cell| cell.ratio).fold(0.0, f64::max)
     }
 }
 
@@ -72,16 +72,19 @@ impl Map {
 
     fn of(suite: &str, runs: &[&RunFigures], names: &[String]) -> Map {
         let mut tests: Vec<usize> = Vec::new();
-        let mut by_model: HashMap<(Option<&str>, usize), Vec<f64>> = HashMap::new();
+        // Drives of unknown models have nothing in common.
+        let mut by_model: HashMap<(&str, usize), Vec<f64>> = HashMap::new();
         for run in runs {
             for &(test, p50_us) in &run.tests {
                 if !tests.contains(&test) {
                     tests.push(test);
                 }
-                by_model.entry((model(run), test)).or_default().push(p50_us);
+                if let Some(model) = model(run) {
+                    by_model.entry((model, test)).or_default().push(p50_us);
+                }
             }
         }
-        let middle: HashMap<(Option<&str>, usize), f64> =
+        let middle: HashMap<(&str, usize), f64> =
             by_model.into_iter().filter_map(|(key, p50_us)| Some((key, median(p50_us)?))).collect();
         let columns = tests.iter().filter_map(|&test| {
             let of_test = |run: &&RunFigures| {
@@ -101,10 +104,8 @@ impl Map {
             .map(|run| {
                 let cell = |&test: &usize| {
                     let &(_, p50_us) = run.tests.iter().find(|(own, _)| *own == test)?;
-                    // Drives of unknown models have nothing in common.
-                    let usual = model(run).and_then(|_| middle.get(&(model(run), test)).copied());
-                    let ratio =
-                        usual.filter(|usual| *usual > 0.0).map_or(1.0, |usual| p50_us / usual);
+                    let usual = model(run).and_then(|model| middle.get(&(model, test)));
+                    let ratio = usual.filter(|usual| **usual > 0.0).map(|usual| p50_us / usual);
                     Some(Cell { p50_us, ratio })
                 };
                 Row {
@@ -171,7 +172,7 @@ mod tests {
         let worst: Vec<(&str, f64)> =
             map.rows.iter().map(|row| (row.host.as_str(), row.worst())).collect();
         assert_eq!(worst, [("db3", 2.0), ("db2", 1.0), ("db4", 1.0), ("db1", 0.9)]);
-        assert_eq!(map.rows[0].cells[1], Some(Cell { p50_us: 80.0, ratio: 1.0 }));
+        assert_eq!(map.rows[0].cells[1], Some(Cell { p50_us: 80.0, ratio: Some(1.0) }));
         assert_eq!(map.rows[1].cells[1], None);
         let unnamed = |number, p50_us| {
             let mut run = run(number, "check", "", &[(0, p50_us)]);
@@ -180,8 +181,9 @@ mod tests {
         };
         let figures =
             Figures { runs: vec![unnamed(1, 20.0), unnamed(2, 2000.0)], names: figures.names };
-        let ratios: Vec<f64> = Map::all(&figures)[0].rows.iter().map(Row::worst).collect();
-        assert_eq!(ratios, [1.0; 2], "drives of unknown models are not compared");
+        let rows = &Map::all(&figures)[0].rows;
+        let ratios: Vec<_> = rows.iter().map(|row| row.cells[0].unwrap().ratio).collect();
+        assert_eq!(ratios, [None; 2], "drives of unknown models are not compared");
         assert_eq!(Map::all(&Figures::default()), []);
     }
 }

@@ -234,7 +234,7 @@ fn map_row(row: &Row, link: RunLink<'_>) -> Markup {
             td { (row.firmware.as_deref().unwrap_or("–")) }
             @for cell in &row.cells {
                 @match cell {
-                    Some(cell) => td class=[heat(cell.ratio)] { (cell_text(cell)) },
+                    Some(cell) => td class=[cell.ratio.and_then(heat)] { (cell_text(cell)) },
                     None => td { "–" },
                 }
             }
@@ -269,7 +269,9 @@ fn heat(ratio: f64) -> Option<&'static str> {
 fn cell_text(cell: &Cell) -> Markup {
     html! {
         (latency(cell.p50_us))
-        @if heat(cell.ratio).is_some() { " " span.faint { (times(cell.ratio)) } }
+        @if let Some(ratio) = cell.ratio.filter(|ratio| heat(*ratio).is_some()) {
+            " " span.faint { (times(ratio)) }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use measurement::{Fitness, Grade, RunDocument, Use};
+use workload::WriteCache;
 
 use super::RunSection;
 use crate::heading::Look;
@@ -45,7 +46,7 @@ pub(super) fn section(place: &RunSection<'_>, answer: Option<&str>) -> Markup {
                 }
             } @else {
                 @if let Some(setting) = graded_setting(document) {
-                    p { "With the write cache " (setting) ":" }
+                    p { "With the write cache " (setting.name()) ":" }
                 }
                 ul.grades {
                     @for (fit_for, Fitness { grade, because }) in grades {
@@ -76,11 +77,11 @@ pub(super) fn section(place: &RunSection<'_>, answer: Option<&str>) -> Markup {
 }
 
 /// The setting that the grades are for, if both were measured and it makes a difference.
-fn graded_setting(document: &RunDocument) -> Option<&'static str> {
+fn graded_setting(document: &RunDocument) -> Option<WriteCache> {
     let grades = document.fitness_under_each_setting.as_ref()?;
     match (document.fitness == grades.off, document.fitness == grades.on) {
-        (true, false) => Some("off"),
-        (false, true) => Some("on"),
+        (true, false) => Some(WriteCache::Off),
+        (false, true) => Some(WriteCache::On),
         _ => None,
     }
 }
@@ -95,7 +96,7 @@ fn grades_under_each_setting(document: &RunDocument) -> Option<String> {
         Use::ALL.into_iter().filter_map(grade).collect::<Vec<_>>().join(", ")
     });
     Some(match graded_setting(document) {
-        Some("off") => format!("With it on: {on}."),
+        Some(WriteCache::Off) => format!("With it on: {on}."),
         Some(_) => format!("With it off: {off}."),
         None => format!("With the write cache off: {off}; with it on: {on}."),
     })
@@ -137,7 +138,6 @@ pub(crate) const fn sign(grade: Grade) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::WriteCache;
 
     #[test]
     fn a_run_under_both_settings_has_grades_for_both() {

@@ -25,6 +25,7 @@ pub mod web;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand, ValueEnum};
 use measurement::{Grade, Use};
@@ -389,7 +390,8 @@ pub struct CommonArgs {
     pub destroy_data: bool,
 
     /// The system interface to test with [default: the one with the least overhead]
-    #[arg(long, value_name = "ENGINE", value_parser = parse_engine)]
+    #[arg(long, value_name = "ENGINE",
+        value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
     pub engine: Option<EngineChoice>,
 
     /// Repeat each test that commits for two seconds under the kernel's tracer, to show where the
@@ -484,12 +486,16 @@ fn parse_fail_on(text: &str) -> Result<FailOn, String> {
     Ok(FailOn { fit_for, at_least })
 }
 
-fn parse_engine(text: &str) -> Result<EngineChoice, String> {
-    EngineChoice::from_name(text).ok_or_else(|| {
-        format!(
-            "unknown engine; expected one of {}",
-            EngineChoice::ALL.map(EngineChoice::name).join(", ")
-        )
+/// A parser of the names of these values, which help, completions and errors list.
+fn one_of<T, const N: usize>(
+    values: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(values.map(name)).try_map(move |given| {
+        values.into_iter().find(|value| name(*value) == given).ok_or("unknown")
     })
 }
 

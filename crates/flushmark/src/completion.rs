@@ -10,7 +10,6 @@ use clap_complete::engine::{
 };
 use clidocs::completions::Completions;
 use measurement::{Grade, Use};
-use workload::EngineChoice;
 
 /// The program's name, and the variable by which a shell asks it for completions.
 pub const COMPLETIONS: Completions =
@@ -33,9 +32,6 @@ fn complete_value(argument: Arg) -> Arg {
         "DEV" => ArgValueCompleter::new(block_devices()),
         "RUN" => ArgValueCompleter::new(|word: &OsStr| candidates(["last"], word)),
         "RESULT" => ArgValueCompleter::new(results),
-        "ENGINE" => ArgValueCompleter::new(|word: &OsStr| {
-            candidates(EngineChoice::ALL.map(EngineChoice::name), word)
-        }),
         "USE[=GRADE]" => ArgValueCompleter::new(uses),
         "STORE" => ArgValueCompleter::new(stores),
         "DIR" => return argument.value_hint(ValueHint::DirPath),

@@ -137,7 +137,7 @@ fn help_of_check() {
               PostgreSQL store
 
           --hosts <N>
-              The number of hosts in the group
+              The number of hosts in the group (1 to 100,000)
 
           --group-wait <TIME>
               How long to wait for hosts of the group that are missing or not ready; then the others go
@@ -154,6 +154,8 @@ fn help_of_check() {
 
           --engine <ENGINE>
               The system interface to test with [default: the one with the least overhead]
+              
+              [possible values: auto, psync, io_uring, libaio]
 
           --trace
               Repeat each test that commits for two seconds under the kernel's tracer, to show where the
@@ -256,7 +258,7 @@ fn help_of_run() {
               PostgreSQL store
 
           --hosts <N>
-              The number of hosts in the group
+              The number of hosts in the group (1 to 100,000)
 
           --group-wait <TIME>
               How long to wait for hosts of the group that are missing or not ready; then the others go
@@ -343,7 +345,8 @@ fn the_catalogue_is_filtered() {
     let class = run(&["catalogue", "--class", "tape"]);
     assert_eq!(class.code, Some(2));
     insta::assert_snapshot!(class.stderr, @"
-    error: invalid value 'tape' for '--class <CLASS>': expected one of enterprise-nvme, enterprise-pcie, enterprise-sas, enterprise-sata, consumer-nvme, consumer-pcie, consumer-sata, cloud-local, cloud-volume, disk, usb-stick
+    error: invalid value 'tape' for '--class <CLASS>'
+      [possible values: enterprise-nvme, enterprise-pcie, enterprise-sas, enterprise-sata, consumer-nvme, consumer-pcie, consumer-sata, cloud-local, cloud-volume, disk, usb-stick]
 
     For more information, try '--help'.
     ");
@@ -382,7 +385,7 @@ fn help_of_watch() {
 
     Options:
           --interval <TIME>
-              Time between two lines
+              Time between two lines (at least 100ms)
               
               [default: 1s]
 
@@ -523,7 +526,7 @@ fn help_of_ceph_bench() {
                                  numbers are meaningless and are not kept
           --destroy-data         Allow overwriting the content of the target file or device
           --engine <ENGINE>      The system interface to test with [default: the one with the least
-                                 overhead]
+                                 overhead] [possible values: auto, psync, io_uring, libaio]
           --trace                Repeat each test that commits for two seconds under the kernel's
                                  tracer, to show where the time of a commit goes
       -v, --verbose              Show everything: distributions, evidence, confidence, and the nearest

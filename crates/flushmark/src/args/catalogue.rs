@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use catalogue::PowerLossProtection;
+use catalogue::{Class, PowerLossProtection};
 use clap::{Parser, Subcommand, ValueEnum};
 
-use super::Format;
 use super::store::StoreArgs;
+use super::{Format, one_of};
 
 /// List published drive measurements, and add your own
 #[derive(Debug, Parser)]
@@ -29,8 +29,8 @@ pub struct CatalogueArgs {
     pub drive: Option<String>,
 
     /// Only drives of this class
-    #[arg(long, value_parser = parse_class)]
-    pub class: Option<catalogue::Class>,
+    #[arg(long, value_parser = one_of(Class::ALL, Class::name))]
+    pub class: Option<Class>,
 
     /// Only drives with this power-loss protection, according to their sources
     #[arg(long, value_enum)]
@@ -87,8 +87,8 @@ pub struct AddArgs {
     pub vendor: Option<String>,
 
     /// The interface and the market that the drive is made for; known only for rotating disks
-    #[arg(long, value_parser = parse_class)]
-    pub class: Option<catalogue::Class>,
+    #[arg(long, value_parser = one_of(Class::ALL, Class::name))]
+    pub class: Option<Class>,
 
     /// Capacity in units of 10⁹ bytes [default: as the drive reports it]
     #[arg(long, value_name = "GB")]
@@ -164,12 +164,4 @@ impl Protected {
                 | (Protected::Unknown, PowerLossProtection::Unknown)
         )
     }
-}
-
-fn parse_class(name: &str) -> Result<catalogue::Class, String> {
-    let known = catalogue::Class::ALL;
-    known
-        .into_iter()
-        .find(|class| class.name() == name)
-        .ok_or_else(|| format!("expected one of {}", known.map(catalogue::Class::name).join(", ")))
 }

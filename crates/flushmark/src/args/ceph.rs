@@ -236,7 +236,7 @@ pub struct OsdsArgs {
     #[arg(long)]
     pub parallel: bool,
 
-    /// Also write at this depth
+    /// Also write at this depth (2 to 1024)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1024))]
     pub depth: Option<u32>,
 

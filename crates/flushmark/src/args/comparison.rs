@@ -13,7 +13,7 @@ Examples:
   flushmark results compare last --last 10
   flushmark results compare before.json after.json
   flushmark results compare monday.json,tuesday.json wednesday.json --baseline wednesday.json
-  flushmark results compare main.json branch.json --fail-if 'commit_p99 > +10%' --fail-if 'iops < -5%'
+  flushmark results compare main.json branch.json --fail-if 'commit_p99 > +10%'
   flushmark results compare before.json after.json --test fsync -v --format markdown
 
 The first result is the baseline; the others are compared with it. Several results joined by commas
@@ -31,8 +31,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "RESULT")]
     pub baseline: Option<String>,
 
-    /// Compare one kept run with up to N earlier ones of the same suite on the same drives, host
-    /// and target
+    /// Compare one kept run with up to N earlier ones (1 to 1000) of the same suite on the same
+    /// drives, host and target
     #[arg(long, value_name = "N", conflicts_with = "baseline", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub last: Option<u32>,
 
@@ -56,14 +56,14 @@ Exit with 1 if this holds for a test. Can be given several times.
   METRIC > +10%   changed by more than this from the baseline (also < -5%, >=, <=)
   METRIC > 5ms    the candidate's own value
 
-Metrics: iops, mib_per_s, commits_per_s, and commit_, write_, sync_ or read_ with mean, p50, p90,
+Metrics: iops, mib_per_s, commits_per_s, and commit_, write_, sync_ or read_ with mean, p50, p90, \
 p99 or p99_9. Latencies take ns, us, ms, s.
 
-A change fails if the ratio is beyond the limit and its confidence interval excludes 1. Without an
-interval (single runs below 5 s, other tools' results, p99_9) the ratio alone decides, and the output
-says so. An absolute value needs no interval. A test of the baseline also fails if the other side
-lacks it or its figure, or if a run of it was interrupted. A condition that no test can be checked
-against is an error (exit code 2).")]
+A change fails if the ratio is beyond the limit and its confidence interval excludes 1. Without \
+an interval (single runs below 5 s, other tools' results, p99_9) the ratio alone decides, and the \
+output says so. An absolute value needs no interval. A test of the baseline also fails if the \
+other side lacks it or its figure, or if a run of it was interrupted. A condition that no test \
+can be checked against is an error (exit code 2).")]
     pub fail_if: Vec<Condition>,
 
     /// Output format
@@ -89,7 +89,8 @@ Examples:
   flushmark results merge last~2,last~1,last --keep
   flushmark results merge host-*.json | jq '.results[].commit_us'
 
-Histograms, counts and times are added; nothing is averaged. Results of other workloads are refused.")]
+Histograms, counts and times are added; nothing is averaged. Results of other workloads are
+refused.")]
 pub struct MergeArgs {
     /// Kept runs (12, last, last~1, @TAG) or files with result documents
     #[arg(value_name = "RESULT", required = true)]

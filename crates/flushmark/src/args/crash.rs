@@ -81,7 +81,7 @@ pub struct CrashArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "3s", conflicts_with = "resume")]
     pub settle: Duration,
 
-    /// Checks to run in parallel [default: one per processor]
+    /// Checks to run in parallel (1 to 256) [default: one per processor]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
 

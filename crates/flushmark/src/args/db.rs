@@ -42,7 +42,7 @@ pub struct CommitsArgs {
     #[arg(value_name = "URL")]
     pub url: String,
 
-    /// Numbers of clients, each a test
+    /// Numbers of clients (1 to 1000), each a test
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,16,32,64",
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub clients: Vec<u32>,
@@ -94,7 +94,7 @@ pub struct BenchArgs {
         value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     pub rows: u64,
 
-    /// Clients, each with a table of its share of the rows
+    /// Clients (1 to 1000), each with a table of its share of the rows
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub clients: u32,

@@ -14,7 +14,7 @@ pub struct GroupArgs {
     #[arg(long, value_name = "NAME", requires = "hosts")]
     pub group: Option<String>,
 
-    /// The number of hosts in the group
+    /// The number of hosts in the group (1 to 100,000)
     #[arg(long, value_name = "N", requires = "group", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub hosts: Option<u32>,
 

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use verify::SyncMethod;
 use workload::ByteSize;
 
-use super::{Format, parse_time};
+use super::{Format, one_of, parse_time};
 
 /// Prove that acknowledged writes survive a power loss
 ///
@@ -78,8 +78,9 @@ pub struct WriteArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub control_lanes: u16,
 
-    /// How lanes make their writes durable: fsync, fdatasync, o_dsync or rwf_dsync
-    #[arg(long, value_name = "METHOD", default_value = "fsync", value_parser = parse_method)]
+    /// How lanes make their writes durable
+    #[arg(long, value_name = "METHOD", default_value = "fsync",
+        value_parser = one_of(SyncMethod::ALL, SyncMethod::name))]
     pub sync: SyncMethod,
 
     /// Writes per sync of a lane
@@ -209,14 +210,6 @@ pub struct DemoArgs {
     /// Seed for random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-}
-
-fn parse_method(text: &str) -> Result<SyncMethod, String> {
-    let names = || SyncMethod::ALL.map(SyncMethod::name).join(", ");
-    SyncMethod::ALL
-        .into_iter()
-        .find(|method| method.name() == text)
-        .ok_or_else(|| format!("unknown sync method `{text}`; expected one of {}", names()))
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub struct WatchArgs {
     #[arg(value_name = "DEVICE|PATH")]
     pub places: Vec<PathBuf>,
 
-    /// Time between two lines
+    /// Time between two lines (at least 100ms)
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
     pub interval: Duration,
 

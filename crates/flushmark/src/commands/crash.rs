@@ -1,4 +1,4 @@
-//! `flushmark crash`: checks every state that a power cut could have left.
+//! `flushmark crash`: checks the states that a power cut could have left.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

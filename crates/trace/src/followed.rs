@@ -9,7 +9,7 @@ use crate::event::{Event, What};
 ///
 /// The kernel can do this by itself (`set_event_pid`), but then looks at each switch and each
 /// wake-up of any thread: 4 µs per commit where one takes 20. So it only leaves out threads with
-/// lower numbers than all of these, which most daemons have.
+/// lower numbers than all of these and all that they may create, which most daemons have.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
     threads: HashSet<u32>,

@@ -36,6 +36,7 @@ mod inferred;
 mod joining;
 mod kept;
 mod live;
+mod numbering;
 mod open_files;
 mod others;
 mod page;

@@ -16,6 +16,7 @@ use crate::decode::{Decoders, Tracepoint, kernel_number};
 use crate::drivers::{self, Bus, Recorded};
 use crate::event::{Event, Syscall, What};
 use crate::followed::{self, Followed};
+use crate::numbering;
 use crate::page::{Lost, Page};
 use crate::tracefs::{Instance, TraceError, Tracefs};
 
@@ -173,9 +174,11 @@ impl Live {
         self.record_followed()
     }
 
-    /// Lets the kernel record all threads that are followed.
+    /// Lets the kernel record all threads that are followed, and those that they may create until
+    /// this is called again.
     fn record_followed(&mut self) -> Result<(), TraceError> {
         let Some(lowest) = self.followed.as_ref().and_then(Followed::lowest) else { return Ok(()) };
+        let lowest = lowest.min(numbering::lowest_to_come());
         if self.recorded_from.is_some_and(|from| from <= lowest) {
             return Ok(());
         }

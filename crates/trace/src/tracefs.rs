@@ -12,6 +12,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use crate::decode::{Decoders, Tracepoint};
 use crate::format::FormatError;
+use crate::numbering;
 use crate::page::PageError;
 
 /// A trace that cannot begin or go on.
@@ -29,6 +30,12 @@ pub enum TraceError {
          the mode, and Secure Boot turns it on"
     )]
     LockedDown,
+    #[error(
+        "the kernel's tracer numbers threads as the host does, and this container has numbers of \
+         its own (a PID namespace), so its threads would not be found; run flushmark on the host, \
+         or in a container with the host's processes (`podman run --pid=host`)"
+    )]
+    OwnNumbers,
     #[error("{doing} {}: {source}", path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("the tracepoint {0}: {1}")]
@@ -40,7 +47,7 @@ pub enum TraceError {
 impl TraceError {
     pub fn blame(&self) -> Blame {
         match self {
-            TraceError::NotRoot => Blame::Usage,
+            TraceError::NotRoot | TraceError::OwnNumbers => Blame::Usage,
             _ => Blame::System,
         }
     }
@@ -65,6 +72,9 @@ impl Tracefs {
             && !MOUNTED.iter().any(|path| is_writable(&Path::new(path).join("instances")))
         {
             return Err(TraceError::NotRoot);
+        }
+        if numbering::is_own() {
+            return Err(TraceError::OwnNumbers);
         }
         for path in MOUNTED {
             if Path::new(path).join("instances").is_dir() {

@@ -202,6 +202,9 @@ fn refusals() {
     insta::assert_snapshot!(said(&["--device", "/dev/null"]), @"flushmark: /dev/null is not a block device");
     insta::assert_snapshot!(said(&["--output", "/no/such/directory/file", "--", "true"]), @"flushmark: /no/such/directory is not a directory, so --output cannot create a file there");
     insta::assert_snapshot!(said(&["--", "false"]), @"flushmark: the command failed (exit status: 1)");
+    let mut contained = std::process::Command::new("unshare");
+    contained.args(["--pid", "--fork", "--mount-proc", PROGRAM, "trace", "--", "true"]);
+    insta::assert_snapshot!(Run::of(contained.output().unwrap()).said("", ""), @"flushmark: the kernel's tracer numbers threads as the host does, and this container has numbers of its own (a PID namespace), so its threads would not be found; run flushmark on the host, or in a container with the host's processes (`podman run --pid=host`)");
     let Some(nobody) = nobody(test) else { return };
     let Run { code, stderr, .. } = nobody.run(&["trace", "--", "true"]);
     insta::assert_snapshot!(stderr.trim_end(), @"flushmark: the kernel's tracer may be used by root only; run it with sudo");

@@ -203,7 +203,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "MODEL", default_value = "consumer-nvme")]
     pub model: String,
 
-    /// How long lanes write before the power cut
+    /// How long lanes write before the power cut; a tenth of it before each further cut
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "1s")]
     pub time: Duration,
 

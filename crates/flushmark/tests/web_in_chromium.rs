@@ -440,8 +440,11 @@ fn a_running_test_is_seen_to_grow_and_to_end() {
     let Some(runtime) = shown.runtime.as_ref().map(|runtime| runtime.path().to_owned()) else {
         return;
     };
+    // Other runs of this user are on the page, too.
+    let empty = "document.querySelector('.running') !== null \
+                 || document.body.innerText.includes('Nothing is being measured')";
     shown.open("/live");
-    shown.until("document.body.innerText.includes('Nothing is being measured')");
+    shown.until(empty);
     let directory = tempfile::tempdir().unwrap();
     let text = "[[test]]\nname = \"<img src=x onerror='window.owned = 1'>\"\npattern \
                 = \"randwrite\"\nsync = \"fdatasync\"\nsize = \"4MiB\"\nwarm_up = \"0s\"\ntime \
@@ -456,20 +459,24 @@ fn a_running_test_is_seen_to_grow_and_to_end() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
+    let process = running.id();
+    let [test, second] = [1, 2].map(|number| format!("#process-{process}-test-{number}"));
     // By itself, without a reload.
-    shown.until(
-        "document.querySelector('.running h2')?.textContent.startsWith('<img src=x') === true",
-    );
-    shown.until("document.querySelector('.running [data-figure] svg') !== null");
+    shown.until(&format!(
+        "document.querySelector('{test} h2')?.textContent.startsWith('<img src=x') === true"
+    ));
+    shown.until(&format!("document.querySelector('{test} [data-figure] svg') !== null"));
     // All of one moment, because the page changes every second.
-    let seen = "({ points: echarts.getInstanceByDom(document.querySelector('.running \
-                [data-figure]')).getOption().series[0].data.length, rows: \
-                document.querySelectorAll('.running tbody tr').length, bar: \
-                document.querySelector('.running progress').value, iops: \
-                document.querySelector('[id$=-iops]').textContent })";
-    let first = shown.value(seen);
+    let seen = format!(
+        "({{ points: echarts.getInstanceByDom(document.querySelector('{test} \
+         [data-figure]')).getOption().series[0].data.length, rows: \
+         document.querySelectorAll('{test} tbody tr').length, bar: \
+         document.querySelector('{test} progress').value, iops: \
+         document.querySelector('{test}-iops').textContent }})"
+    );
+    let first = shown.value(&seen);
     shown.until(&format!("{seen}.points >= {} + 2", first["points"]));
-    let later = shown.value(seen);
+    let later = shown.value(&seen);
     assert!(later["bar"].as_f64().unwrap() > first["bar"].as_f64().unwrap(), "{first} {later}");
     assert!(later["iops"].as_str().unwrap().ends_with("/s"), "{later}");
     assert_eq!(later["rows"].as_u64().unwrap() + 1, later["points"].as_u64().unwrap(), "{later}");
@@ -483,9 +490,10 @@ fn a_running_test_is_seen_to_grow_and_to_end() {
     shown.picture("live.png", 1280);
     shown.page.prefer("dark").unwrap();
     shown.picture("live-dark-narrow.png", 400);
-    shown.until("document.querySelector('.running h2')?.textContent === 'second'");
+    shown.until(&format!("document.querySelector('{second} h2')?.textContent === 'second'"));
     running.wait().unwrap();
-    shown.until("document.body.innerText.includes('Nothing is being measured')");
+    shown.until(&format!("document.querySelector('[id^=process-{process}-]') === null"));
+    shown.until(empty);
     shown.expect_calm();
     assert_eq!(common::entries(&runtime), [""; 0], "nothing is left");
 }

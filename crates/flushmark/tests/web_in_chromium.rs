@@ -460,19 +460,20 @@ fn a_running_test_is_seen_to_grow_and_to_end() {
         .spawn()
         .unwrap();
     let process = running.id();
-    let [test, second] = [1, 2].map(|number| format!("#process-{process}-test-{number}"));
+    let [first_test, second_test] =
+        [1, 2].map(|number| format!("#process-{process}-test-{number}"));
     // By itself, without a reload.
     shown.until(&format!(
-        "document.querySelector('{test} h2')?.textContent.startsWith('<img src=x') === true"
+        "document.querySelector('{first_test} h2')?.textContent.startsWith('<img src=x') === true"
     ));
-    shown.until(&format!("document.querySelector('{test} [data-figure] svg') !== null"));
+    shown.until(&format!("document.querySelector('{first_test} [data-figure] svg') !== null"));
     // All of one moment, because the page changes every second.
     let seen = format!(
-        "({{ points: echarts.getInstanceByDom(document.querySelector('{test} \
+        "({{ points: echarts.getInstanceByDom(document.querySelector('{first_test} \
          [data-figure]')).getOption().series[0].data.length, rows: \
-         document.querySelectorAll('{test} tbody tr').length, bar: \
-         document.querySelector('{test} progress').value, iops: \
-         document.querySelector('{test}-iops').textContent }})"
+         document.querySelectorAll('{first_test} tbody tr').length, bar: \
+         document.querySelector('{first_test} progress').value, iops: \
+         document.querySelector('{first_test}-iops').textContent }})"
     );
     let first = shown.value(&seen);
     shown.until(&format!("{seen}.points >= {} + 2", first["points"]));
@@ -490,7 +491,7 @@ fn a_running_test_is_seen_to_grow_and_to_end() {
     shown.picture("live.png", 1280);
     shown.page.prefer("dark").unwrap();
     shown.picture("live-dark-narrow.png", 400);
-    shown.until(&format!("document.querySelector('{second} h2')?.textContent === 'second'"));
+    shown.until(&format!("document.querySelector('{second_test} h2')?.textContent === 'second'"));
     running.wait().unwrap();
     shown.until(&format!("document.querySelector('[id^=process-{process}-]') === null"));
     shown.until(empty);

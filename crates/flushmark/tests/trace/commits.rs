@@ -144,31 +144,6 @@ fn each_way_to_commit_on_a_raw_device() {
     assert!(page.stdout.contains("No commit was seen"), "{}", page.stdout);
 }
 
-/// The kernel numbers threads from the lowest free number on again when it has reached the highest.
-#[test]
-fn threads_whose_numbers_begin_again() {
-    let test = "threads_whose_numbers_begin_again";
-    let Some(_tracer) = tracer(test) else { return };
-    let Some(device) = LoopDevice::new(test, 32 << 20, &[]) else { return };
-    let max: u32 =
-        std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap().trim().parse().unwrap();
-    let last = "/proc/sys/kernel/ns_last_pid";
-    if let Err(error) = std::fs::write(last, (max - max / 10).to_string()) {
-        eprintln!("skipped: {test}: cannot write {last}: {error}");
-        return;
-    }
-    let commits = format!(
-        "echo {} > {last}; dd if=/dev/zero of={} bs=4k count=50 oflag=dsync; :",
-        max - 1,
-        device.path
-    );
-    let trace = trace_of(&["sh", "-c", &commits]);
-    let anatomy = commits_by(&trace, "write with O_DSYNC", device.name());
-    assert_eq!(count(anatomy), 50, "{trace:#}");
-    let thread = anatomy["committers"][0]["thread"].as_u64().unwrap();
-    assert!(thread < u64::from(max / 2), "its number did not begin again: {thread}");
-}
-
 #[test]
 fn io_uring_lets_workers_commit() {
     let test = "io_uring_lets_workers_commit";

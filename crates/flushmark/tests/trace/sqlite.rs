@@ -41,7 +41,7 @@ fn transactions_of_sqlite() {
         assert_explained(&trace, anatomy);
         // The log is created, and at the end copied to the database and removed.
         let once = 0..=if mode == "wal" { 8 } else { 0 };
-        let extra = count(anatomy).checked_sub(flushes * TRANSACTIONS).unwrap();
-        assert!(once.contains(&extra), "{mode}: {anatomy:#}");
+        let extra = count(anatomy).checked_sub(flushes * TRANSACTIONS);
+        assert!(extra.is_some_and(|extra| once.contains(&extra)), "{mode}: {trace:#}");
     }
 }

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::turn::Turn;
 use super::{Run, flushmark, plan};
 
 /// The path of the ceph.conf of a cluster that may be spoilt.
@@ -21,23 +22,8 @@ pub struct Pool {
     name: String,
     place: tempfile::TempDir,
     monitors: rados::Cluster,
+    /// Held until the pool is gone.
     _turn: Turn,
-}
-
-/// Held until the test's pool is gone.
-enum Turn {
-    Shared { _guard: RwLockReadGuard<'static, ()> },
-    Alone { _guard: RwLockWriteGuard<'static, ()> },
-}
-
-impl Turn {
-    fn shared() -> Turn {
-        Turn::Shared { _guard: CLUSTER.read().unwrap_or_else(PoisonError::into_inner) }
-    }
-
-    fn alone() -> Turn {
-        Turn::Alone { _guard: CLUSTER.write().unwrap_or_else(PoisonError::into_inner) }
-    }
 }
 
 impl Pool {
@@ -51,12 +37,12 @@ impl Pool {
         Pool::during(test, replicas, Turn::alone)
     }
 
-    fn during(test: &str, replicas: u32, turn: fn() -> Turn) -> Option<Pool> {
+    fn during(test: &str, replicas: u32, turn: fn(&'static RwLock<()>) -> Turn) -> Option<Pool> {
         let Some(conf) = std::env::var_os(CLUSTER_VARIABLE) else {
             eprintln!("skipped: {test}: no Ceph cluster ({CLUSTER_VARIABLE} names no ceph.conf)");
             return None;
         };
-        let turn = turn();
+        let turn = turn(&CLUSTER);
         let access = rados::Access { conf: Some(conf.clone().into()), ..Default::default() };
         let pool = Pool {
             conf: conf.into(),

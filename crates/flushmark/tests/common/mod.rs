@@ -7,6 +7,7 @@
 pub mod cluster;
 pub mod python;
 pub mod served;
+pub mod turn;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -11,7 +11,7 @@ use crate::tracing::{
 #[test]
 fn commits_on_ext4_wait_for_the_journal() {
     let test = "commits_on_ext4_wait_for_the_journal";
-    let Some(tracer) = tracer(test) else { return };
+    let Some(_tracer) = tracer(test) else { return };
     if !needs_mkfs(test, "ext4") {
         return;
     }
@@ -49,7 +49,6 @@ fn commits_on_ext4_wait_for_the_journal() {
         found.contains(&"fua-emulated") && found.contains(&"traced-flushes-twice"),
         "{found:?}"
     );
-    drop(tracer);
 }
 
 #[test]

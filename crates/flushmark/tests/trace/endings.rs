@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{LoopDevice, Mount, Run, entries, interrupt, kill, nobody, plan, run, system};
 use crate::tracing::{
-    PROGRAM, assert_adds_up, commits_by, count, instances, read_json, start, tracer, wait_until,
+    PROGRAM, assert_adds_up, commits_by, count, instances, read_json, start, tracer, tracer_alone,
+    wait_until,
 };
 
 const NOTHING: [PathBuf; 0] = [];
@@ -105,7 +106,7 @@ fn dropped(instance: &Path) -> u64 {
 #[test]
 fn lost_events_are_counted_and_no_commit_reaches_across_them() {
     let test = "lost_events_are_counted_and_no_commit_reaches_across_them";
-    let Some(tracer) = tracer(test) else { return };
+    let Some(tracer) = tracer_alone(test) else { return };
     let Some(device) = LoopDevice::within(test, "/dev/shm".as_ref(), 32 << 20, &[]) else { return };
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();

@@ -2,18 +2,40 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::RwLock;
 use std::time::{Duration, Instant};
 
 use measurement::Histogram;
 use serde_json::Value;
 
+use crate::common::turn::Turn;
 use crate::common::{LoopDevice, Mount, entries, flushmark, needs_root, plan, run, system};
 
 pub const COMMITS: u64 = 200;
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_flushmark");
 
-/// The kernel's tracer; `None`, with a message, where it may not be used.
-pub fn tracer(test: &str) -> Option<Mount> {
+/// A test that lets a tracer lose events needs all tracers for itself: when the numbers of threads
+/// begin again, each records the calls of all threads.
+static TRACERS: RwLock<()> = RwLock::new(());
+
+/// The kernel's tracer.
+pub struct Tracer {
+    mount: Mount,
+    _turn: Turn,
+}
+
+/// The tracer, for a test that may run beside others; `None`, with a message, where it may not be
+/// used.
+pub fn tracer(test: &str) -> Option<Tracer> {
+    tracer_during(test, Turn::shared)
+}
+
+/// The tracer, for a test that makes more events than a tracer can hold.
+pub fn tracer_alone(test: &str) -> Option<Tracer> {
+    tracer_during(test, Turn::alone)
+}
+
+fn tracer_during(test: &str, turn: fn(&'static RwLock<()>) -> Turn) -> Option<Tracer> {
     if !needs_root(test) {
         return None;
     }
@@ -22,7 +44,7 @@ pub fn tracer(test: &str) -> Option<Mount> {
         eprintln!("skipped: {test}: the kernel does not trace its block layer");
         return None;
     }
-    Some(mount)
+    Some(Tracer { mount, _turn: turn(&TRACERS) })
 }
 
 /// Mounts an ext4 that writes only if a call asks for it. Its journal's commits, every five seconds,
@@ -38,8 +60,8 @@ pub fn write_back(mount: &Mount) {
 }
 
 /// The directories of a running flushmark's instances of the tracer.
-pub fn instances(tracer: &Mount, process: u32) -> Vec<PathBuf> {
-    let directory = tracer.path.join("instances");
+pub fn instances(tracer: &Tracer, process: u32) -> Vec<PathBuf> {
+    let directory = tracer.mount.path.join("instances");
     let own = format!("flushmark-{process}-");
     let names = entries(&directory).into_iter().filter(|name| name.starts_with(&own));
     names.map(|name| directory.join(name)).collect()
@@ -54,7 +76,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Starts `flushmark trace`, and waits until its tracer is there.
-pub fn start(tracer: &Mount, args: &[&str]) -> Child {
+pub fn start(tracer: &Tracer, args: &[&str]) -> Child {
     let mut command = flushmark();
     command.arg("trace").args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = command.spawn().unwrap();

@@ -269,6 +269,46 @@ fn a_pool_is_made_for_the_measurement_and_deleted() {
     assert!(!is_made(&pool));
 }
 
+/// A setting of the monitor that is off, as it is by default, until this is dropped.
+struct Off<'a> {
+    pool: &'a Pool,
+    setting: &'static str,
+}
+
+impl<'a> Off<'a> {
+    fn new(pool: &'a Pool, setting: &'static str) -> Off<'a> {
+        let off = Off { pool, setting };
+        off.set("false");
+        off
+    }
+
+    fn set(&self, value: &str) {
+        self.pool.tool("ceph", &["tell", "mon.*", "config", "set", self.setting, value]);
+    }
+}
+
+impl Drop for Off<'_> {
+    fn drop(&mut self) {
+        self.set("true");
+    }
+}
+
+#[test]
+fn no_pool_is_made_that_the_monitors_would_refuse() {
+    let Some(pool) = Pool::alone("no_pool_is_made_that_the_monitors_would_refuse", 1) else {
+        return;
+    };
+    let refused = || {
+        let run = pool.run(&["ceph", "osds", "--make-pool", "--yes", "--time", "1s", "--quiet"]);
+        assert!(!is_made(&pool));
+        format!("{}: {}", run.code.unwrap(), run.stderr)
+    };
+    let _deletion = Off::new(&pool, "mon_allow_pool_delete");
+    insta::assert_snapshot!(refused(), @"2: flushmark: the monitors would refuse to create or delete the pool of --make-pool, because mon_allow_pool_delete is off, which is Ceph's default; allow it with `ceph config set mon mon_allow_pool_delete true`, and take that back afterwards with `ceph config rm mon mon_allow_pool_delete`; or measure in an existing pool with --pool");
+    let _size = Off::new(&pool, "mon_allow_pool_size_one");
+    insta::assert_snapshot!(refused(), @"2: flushmark: the monitors would refuse to create or delete the pool of --make-pool, because mon_allow_pool_size_one and mon_allow_pool_delete are off, which is Ceph's default; allow it with `ceph config set mon mon_allow_pool_size_one true` and `ceph config set mon mon_allow_pool_delete true`, and take that back afterwards with `ceph config rm mon mon_allow_pool_size_one` and `ceph config rm mon mon_allow_pool_delete`; or measure in an existing pool with --pool");
+}
+
 /// Returns `true` if the pool of --make-pool exists.
 fn is_made(pool: &Pool) -> bool {
     pool.pools().iter().any(|name| name == "flushmark-bench")

@@ -88,9 +88,11 @@ impl Drop for ClusterHandle {
     }
 }
 
-/// The function of a command: three of the library's functions, two without a number.
-enum Recipient {
-    Monitor,
+/// Who gets a command, by four of the library's functions.
+enum Recipient<'a> {
+    /// All of them, together.
+    Monitors,
+    Monitor(&'a str),
     Manager,
     Osd(u32),
 }
@@ -126,7 +128,13 @@ impl Cluster {
     /// Sends a command, such as `{"prefix": "osd tree", "format": "json"}`, to the monitors, and
     /// returns its output.
     pub fn monitor_command(&self, json: &str) -> Result<Vec<u8>, CommandError> {
-        self.command(&Recipient::Monitor, json)
+        self.command(&Recipient::Monitors, json)
+    }
+
+    /// Sends a command, such as `{"prefix": "config get", "var": "mon_allow_pool_delete"}`, to the
+    /// monitor of this name itself, such as `a`, and returns its output.
+    pub fn one_monitor_command(&self, name: &str, json: &str) -> Result<Vec<u8>, CommandError> {
+        self.command(&Recipient::Monitor(name), json)
     }
 
     /// Sends a command to the active manager, and returns its output.
@@ -158,10 +166,11 @@ impl Cluster {
     }
 
     #[expect(unsafe_code, reason = "calls the library")]
-    fn command(&self, recipient: &Recipient, json: &str) -> Result<Vec<u8>, CommandError> {
+    fn command(&self, recipient: &Recipient<'_>, json: &str) -> Result<Vec<u8>, CommandError> {
         let failed = |errno: Errno, status: &[u8]| CommandError {
             target: match recipient {
-                Recipient::Monitor => "the monitor".to_owned(),
+                Recipient::Monitors => "the monitor".to_owned(),
+                Recipient::Monitor(name) => format!("mon.{name}"),
                 Recipient::Manager => "the manager".to_owned(),
                 Recipient::Osd(osd) => format!("osd.{osd}"),
             },
@@ -169,7 +178,9 @@ impl Cluster {
             errno,
             status: String::from_utf8_lossy(status).into_owned(),
         };
-        let Ok(command) = CString::new(json) else { return Err(failed(Errno::INVAL, b"")) };
+        let c_string = |text: &str| CString::new(text).map_err(|_| failed(Errno::INVAL, b""));
+        let command = c_string(json)?;
+        let name = c_string(if let Recipient::Monitor(name) = recipient { name } else { "" })?;
         let commands = [command.as_ptr()];
         let mut output = Answer::new(self.handle.rados);
         let mut status = Answer::new(self.handle.rados);
@@ -177,13 +188,17 @@ impl Cluster {
         let (commands, empty) = (commands.as_ptr(), std::ptr::null());
         let (out, out_size) = (&raw mut output.bytes, &raw mut output.count);
         let (text, text_size) = (&raw mut status.bytes, &raw mut status.count);
-        // SAFETY: A live handle, an array of one C string, no input, and four places for the
-        // answers, whose memory becomes ours.
+        // SAFETY: A live handle, C strings, an array of one of them, no input, and four places for
+        // the answers, whose memory becomes ours.
         let result = unsafe {
             match *recipient {
-                Recipient::Monitor => {
+                Recipient::Monitors => {
                     let send = functions.rados_mon_command;
                     send(raw, commands, 1, empty, 0, out, out_size, text, text_size)
+                }
+                Recipient::Monitor(_) => {
+                    let (send, name) = (functions.rados_mon_command_target, name.as_ptr());
+                    send(raw, name, commands, 1, empty, 0, out, out_size, text, text_size)
                 }
                 Recipient::Manager => {
                     let send = functions.rados_mgr_command;

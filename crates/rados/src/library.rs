@@ -143,6 +143,10 @@ functions! { RadosFunctions:
         Handle, *const *const c_char, usize, *const c_char, usize,
         *mut *mut c_char, *mut usize, *mut *mut c_char, *mut usize
     ) -> c_int;
+    rados_mon_command_target(
+        Handle, *const c_char, *const *const c_char, usize, *const c_char, usize,
+        *mut *mut c_char, *mut usize, *mut *mut c_char, *mut usize
+    ) -> c_int;
     rados_mgr_command(
         Handle, *const *const c_char, usize, *const c_char, usize,
         *mut *mut c_char, *mut usize, *mut *mut c_char, *mut usize

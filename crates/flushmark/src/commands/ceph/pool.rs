@@ -18,6 +18,9 @@ use crate::exit::{self, WrongUse};
 const NAME: &str = CREATED_POOL;
 /// Placement groups per OSD: with fewer, an OSD might be the primary of none.
 const PGS_PER_OSD: u32 = 16;
+/// The monitors' settings without which they refuse the pool's size and its deletion. Both are off
+/// unless somebody turns them on.
+const NEEDED: [&str; 2] = ["mon_allow_pool_size_one", "mon_allow_pool_delete"];
 /// From the creation of the pool until it serves.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -45,6 +48,11 @@ impl<'a> Made<'a> {
                 .into());
             }
             Err(error) => return Err(RadosError::from(error).into()),
+        }
+        // Otherwise the pool would be left.
+        let off = needed_and_off(cluster);
+        if !off.is_empty() {
+            return Err(WrongUse(not_allowed(&off)).into());
         }
         let osds = cluster
             .monitor_command(r#"{"prefix": "osd ls", "format": "json"}"#)
@@ -106,11 +114,49 @@ impl Drop for Made<'_> {
     }
 }
 
+/// Needed settings that are off, as far as the cluster says. Releases before Octopus do not.
+fn needed_and_off(cluster: &Cluster) -> Vec<&'static str> {
+    let Some(leader) = leader(cluster) else { return Vec::new() };
+    let is_off = |setting: &&str| {
+        let question = json!({"prefix": "config get", "var": setting, "format": "json"});
+        let answer = cluster.one_monitor_command(&leader, &question.to_string()).ok();
+        let answer = answer.and_then(|json| serde_json::from_slice::<Value>(&json).ok());
+        answer.is_some_and(|answer| answer[setting] == "false")
+    };
+    NEEDED.into_iter().filter(is_off).collect()
+}
+
+/// The monitor that decides.
+fn leader(cluster: &Cluster) -> Option<String> {
+    let status =
+        cluster.monitor_command(r#"{"prefix": "quorum_status", "format": "json"}"#).ok()?;
+    let status: Value = serde_json::from_slice(&status).ok()?;
+    Some(status["quorum_leader_name"].as_str()?.to_owned())
+}
+
+fn not_allowed(off: &[&str]) -> String {
+    let each = |command: fn(&str) -> String| {
+        off.iter().map(|setting| command(setting)).collect::<Vec<_>>().join(" and ")
+    };
+    format!(
+        "the monitors would refuse to create or delete the pool of --make-pool, because {} {} off, \
+         which is Ceph's default; allow it with {}, and take that back afterwards with {}; or \
+         measure in an existing pool with --pool",
+        off.join(" and "),
+        if off.len() == 1 { "is" } else { "are" },
+        each(|setting| format!("`ceph config set mon {setting} true`")),
+        each(|setting| format!("`ceph config rm mon {setting}`")),
+    )
+}
+
+/// The pool has its size from the beginning, because its placement groups would peer again
+/// otherwise; releases before Octopus ignore that size.
 fn create(pgs: u32) -> [Value; 4] {
     [
         json!({
             "prefix": "osd pool create", "pool": NAME, "pg_num": pgs, "pgp_num": pgs,
-            "pool_type": "replicated", "autoscale_mode": "off",
+            "pool_type": "replicated", "size": 1, "autoscale_mode": "off",
+            "yes_i_really_mean_it": true,
         }),
         json!({
             "prefix": "osd pool set", "pool": NAME, "var": "size", "val": "1",

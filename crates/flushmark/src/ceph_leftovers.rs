@@ -20,7 +20,9 @@ use crate::exit;
 
 /// The state of the whole system, which root can write.
 const SYSTEM_STATE: &str = "/var/lib/flushmark";
-const SUFFIX: &str = "ceph.json";
+/// Not `json`, the ending of a write cache's record: `cache restore` would take this for a damaged
+/// one.
+const ENDING: &str = "left-in-ceph";
 /// The pool that `--make-pool` creates.
 pub const CREATED_POOL: &str = "flushmark-bench";
 
@@ -84,7 +86,7 @@ impl Recorded {
 
     /// Without a place for records the run is made all the same.
     fn write(leftover: &Leftover, name: &str, gone: Vec<Gone>) -> Option<Recorded> {
-        let path = directory()?.join(format!("{name}.{SUFFIX}"));
+        let path = directory()?.join(format!("{name}.{ENDING}"));
         let written = || -> io::Result<File> {
             let mut file = File::options().write(true).create(true).truncate(false).open(&path)?;
             rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
@@ -127,7 +129,7 @@ pub fn remove(cluster: &Cluster) -> Vec<String> {
     let (Ok(fsid), Some(directory)) = (cluster.fsid(), directory()) else { return Vec::new() };
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
-    let records = paths.filter(|path| path.to_string_lossy().ends_with(SUFFIX));
+    let records = paths.filter(|path| path.extension().is_some_and(|ending| ending == ENDING));
     records.filter_map(|path| remove_one(cluster, &fsid, &path)).collect()
 }
 

@@ -383,6 +383,11 @@ fn what_a_killed_measurement_leaves_is_removed_by_the_next_one() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(is_made(&pool));
+    // Records of write caches are kept in the same directory.
+    let mut restore = pool.flushmark(&["cache", "restore"]);
+    let restored = Run::of(restore.env("FLUSHMARK_STATE_DIR", pool.place()).output().unwrap());
+    assert_eq!(restored.code, Some(0), "{}", restored.stderr);
+    insta::assert_snapshot!(restored.stdout.trim_end(), @"Nothing to restore: no write cache was left switched.");
     // Another user's pool of that name is not the one that was left.
     let record = pool.place().read_dir().unwrap().map(|entry| entry.unwrap().path());
     let record = record.into_iter().find(|path| path.to_string_lossy().contains("pool-")).unwrap();

@@ -88,7 +88,7 @@ impl Drop for ClusterHandle {
     }
 }
 
-/// Who gets a command, by four of the library's functions.
+/// The recipient of a command; the library has a function for each.
 enum Recipient<'a> {
     /// All of them, together.
     Monitors,

@@ -18,8 +18,8 @@ use crate::exit::{self, WrongUse};
 const NAME: &str = CREATED_POOL;
 /// Placement groups per OSD: with fewer, an OSD might be the primary of none.
 const PGS_PER_OSD: u32 = 16;
-/// The monitors' settings without which they refuse the pool's size and its deletion. Both are off
-/// unless somebody turns them on.
+/// Settings without which the monitors refuse the size of the pool, and its deletion; both are off
+/// by default.
 const NEEDED: [&str; 2] = ["mon_allow_pool_size_one", "mon_allow_pool_delete"];
 /// From the creation of the pool until it serves.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use postgres::Client;
 use uuid::Uuid;
 
+use crate::clock::Clock;
 use crate::error::{GroupError, Problem};
 use crate::position::Position;
 
@@ -20,8 +21,6 @@ const LEAD: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_millis(100);
 /// The time to wait for the starts of live hosts, after the last test.
 const LATE_REPORTS: Duration = Duration::from_secs(5);
-/// Questions to the server's clock; the fastest answer counts.
-const CLOCK_QUESTIONS: u32 = 8;
 /// Records of groups are removed after this time.
 const KEPT_DAYS: u32 = 30;
 /// Key of the lock under which hosts join; `FLTG`.
@@ -99,35 +98,8 @@ pub struct Hosts {
     group: Group,
     id: String,
     number: i32,
-    clock: ServerClock,
-}
-
-/// The server's clock as this host knows it.
-#[derive(Debug, Clone, Copy)]
-struct ServerClock {
-    /// A moment, and the server's time at it in microseconds since 1970.
-    moment: Instant,
-    at_us: i64,
-    error: Duration,
-}
-
-impl ServerClock {
-    fn instant(&self, at_us: i64) -> Instant {
-        let ahead = Duration::from_micros(at_us.abs_diff(self.at_us));
-        if at_us >= self.at_us {
-            self.moment + ahead
-        } else {
-            self.moment.checked_sub(ahead).unwrap_or(self.moment)
-        }
-    }
-
-    fn at_us(&self, moment: Instant) -> i64 {
-        let us = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-        match moment.checked_duration_since(self.moment) {
-            Some(ahead) => self.at_us.saturating_add(us(ahead)),
-            None => self.at_us.saturating_sub(us(self.moment - moment)),
-        }
-    }
+    /// The server's.
+    clock: Clock,
 }
 
 /// A start, as all hosts reported it.
@@ -397,18 +369,9 @@ fn open_group(
     Ok(Some(id))
 }
 
-fn server_clock(client: &mut Client) -> Result<ServerClock, postgres::Error> {
+fn server_clock(client: &mut Client) -> Result<Clock, postgres::Error> {
     let sql = client.prepare(&format!("SELECT {NOW_US}"))?;
-    let mut best: Option<ServerClock> = None;
-    for _ in 0..CLOCK_QUESTIONS {
-        let asked = Instant::now();
-        let at_us: i64 = client.query_one(&sql, &[])?.get(0);
-        let error = asked.elapsed() / 2;
-        let clock = ServerClock { moment: asked + error, at_us, error };
-        best = Some(best.filter(|best| best.error <= error).unwrap_or(clock));
-    }
-    let now = ServerClock { moment: Instant::now(), at_us: 0, error: Duration::MAX };
-    Ok(best.unwrap_or(now))
+    Clock::compare(|| Ok(client.query_one(&sql, &[])?.get(0)))
 }
 
 fn wait_for_notification(client: &mut Client) -> Result<(), postgres::Error> {

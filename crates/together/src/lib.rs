@@ -10,6 +10,7 @@
 //! | `hosts` | between hosts, in a PostgreSQL database, by the clock of its server |
 //! | `schedule` | by the time of day alone |
 
+mod clock;
 mod error;
 mod hosts;
 mod line;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use drive::WallClock;
 use engine::{StartLine, Stop};
-use jiff::Timestamp;
 use measurement::{Agreement, GroupRecord, GroupStart};
 
+use crate::clock::Clock;
 use crate::hosts::Hosts;
 use crate::position::Position;
 use crate::schedule::Schedule;
@@ -237,6 +237,7 @@ impl Runner {
             (state.begun.clone(), state.notes.clone())
         };
         let own = begun.iter().filter(|begun| begun.runner == self.number);
+        let clock = Clock::of_this_host();
         let mut beyond = line.beyond();
         let mut starts = Vec::new();
         for start in own {
@@ -256,7 +257,7 @@ impl Runner {
                     skew_us: reported.skew_us,
                     absent: reported.absent,
                 },
-                None => line.own_start(start, &begun),
+                None => line.own_start(start, &begun, &clock),
             });
         }
         let target = &line.members[self.number];
@@ -296,7 +297,7 @@ const UNKEPT_CLOCK: &str = "the kernel says that no time server keeps this host'
 
 impl Line {
     /// A start as this process alone knows it.
-    fn own_start(&self, start: &Begun, begun: &[Begun]) -> GroupStart {
+    fn own_start(&self, start: &Begun, begun: &[Begun], clock: &Clock) -> GroupStart {
         let together: Vec<&Begun> = begun.iter().filter(|other| other.test == start.test).collect();
         let (first, last) = (
             together.iter().map(|begun| begun.at).min(),
@@ -309,11 +310,9 @@ impl Line {
         };
         let has_begun = |runner: &usize| together.iter().any(|begun| begun.runner == *runner);
         let absent = (0..self.members.len()).filter(|runner| !has_begun(runner));
-        let ago = jiff::SignedDuration::try_from(start.at.elapsed()).unwrap_or_default();
-        let at = Timestamp::now().checked_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH);
         GroupStart {
             test: start.name.clone(),
-            at: at.to_string(),
+            at: clock.at(start.at).to_string(),
             late_us: start.at.saturating_duration_since(agreed).as_secs_f64() * 1e6,
             present: together.len() as u32,
             skew_us: skew.filter(|_| together.len() > 1),
@@ -331,6 +330,8 @@ impl Drop for Runner {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
 
     fn names(count: usize) -> Vec<String> {

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use crate::clock::Clock;
+
 /// Between the end of a test and the start of the next one, so that files can be prepared.
 pub const PAUSE: Duration = Duration::from_secs(10);
 
@@ -48,8 +50,7 @@ impl Schedule {
     /// The same by the clock that does not jump. A moment that is past, or has none, is now.
     pub(crate) fn moment(&self, test: usize) -> Instant {
         let now = Instant::now();
-        let ahead = self.at(test).map(|at| at.duration_since(Timestamp::now()));
-        let ahead = ahead.and_then(|ahead| Duration::try_from(ahead).ok());
-        ahead.map_or(now, |ahead| now + ahead)
+        let moment = self.at(test).map(|at| Clock::of_this_host().instant(at.as_microsecond()));
+        moment.map_or(now, |moment| moment.max(now))
     }
 }
